@@ -1,0 +1,78 @@
+// a(g) = aggregate of e over the rows of group g: every row that took part fetches its group's cotangent.
+#include "ad/reverse.h"
+#include "engine/status.h"
+#include "plan/scalar_functions.h"
+
+namespace adjoin {
+namespace {
+
+ExprRef And(const ExprRef& a, const ExprRef& b) {
+  return a == nullptr ? b : b == nullptr ? a : CallNamed("and", {a, b}, TypeId::kBool);
+}
+
+// Where the group's cotangent of one aggregate, its value and its count are in the looked-up base.
+struct Fetched {
+  const Aggregate* aggregate;
+  int cotangent = -1, value = -1, count = -1;
+};
+
+}  // namespace
+
+//   SUM: e' = a'   AVG: e' = a' / COUNT(e)   MIN, MAX: e' = a' / ties where e = a     rows with NULL e, or that the
+//   FILTER dropped, get nothing
+absl::Status Transposer::operator()(const GroupBy& g) {
+  const RowView view = reverse.ViewOf(input(0));
+  const int num_keys = static_cast<int>(g.keys.size());
+
+  // The groups: keys, then what the rows need of each aggregate.
+  Project groups;
+  for (int k = 0; k < num_keys; ++k) groups.exprs.push_back(BaseColumn(ct.base, k));
+  std::vector<Fetched> fetched;
+  int next_count = node->width();  // the augmented node appends a count for each AVG
+  const auto fetch = [&](const ExprRef& e) {
+    groups.exprs.push_back(e);
+    return view.node->width() + static_cast<int>(groups.exprs.size()) - 1;
+  };
+  for (size_t a = 0; a < g.aggregates.size(); ++a) {
+    const Aggregate& aggregate = g.aggregates[a];
+    const int count = aggregate.function == AggregateFunction::kAvg ? next_count++ : -1;
+    auto it = ct.cotangents.find(num_keys + static_cast<int>(a));
+    if (it == ct.cotangents.end()) continue;
+    Fetched f{&aggregate};
+    if (count >= 0) {
+      f.cotangent = fetch(Div(it->second, CastTo(BaseColumn(ct.base, count), it->second->type)));
+    } else {
+      f.cotangent = fetch(it->second);
+    }
+    if (aggregate.function == AggregateFunction::kMin || aggregate.function == AggregateFunction::kMax) {
+      f.value = fetch(BaseColumn(ct.base, num_keys + static_cast<int>(a)));
+    }
+    fetched.push_back(f);
+  }
+  const NodeRef right = planner().Make(std::move(groups), {ct.base});
+  Lookup lookup{reverse.Remap(g.keys, view), {}};
+  for (int k = 0; k < num_keys; ++k) lookup.right_keys.push_back(BaseColumn(right, k));
+  const std::vector<ExprRef> keys = lookup.left_keys;
+  NodeRef base = planner().Make(std::move(lookup), {view.node, right});
+
+  const ColumnActivity activity = reverse.ViewActivity(input(0), view);
+  ColumnCotangents by_view;
+  for (const Fetched& f : fetched) {
+    const ExprRef e = reverse.Remap(f.aggregate->arg, view);
+    const ExprRef filter = reverse.Remap(f.aggregate->filter, view);
+    ExprRef d = BaseColumn(base, f.cotangent);
+    if (f.value < 0) {
+      d = WhenTrue(And(filter, IsNotNull(e)), d);
+    } else {
+      const ExprRef hit = And(filter, CallNamed("=", {e, BaseColumn(base, f.value)}, TypeId::kBool));
+      Window ties{keys, {}, Frame{}, {{WindowFunction::kCountStar, {}, hit, TypeId::kInt64}}};
+      base = planner().Make(std::move(ties), {base});
+      d = WhenTrue(hit, Div(d, CastTo(BaseColumn(base, base->width() - 1), d->type)));
+    }
+    ADJOIN_RETURN_IF_ERROR(Backpropagate(e, CastTo(d, e->type), activity, &by_view));
+  }
+  ContributeByView(0, view, base, by_view);
+  return absl::OkStatus();
+}
+
+}  // namespace adjoin

@@ -1,0 +1,81 @@
+#include "engine/buffer.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/status.h"
+#include "engine/text.h"
+
+namespace adjoin {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kPadding = 64;
+
+// Padding is charged: many small buffers count what they take.
+int64_t AllocatedBytes(int64_t bytes) {
+  return (bytes + kPadding + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+absl::Status OutOfMemory(int64_t bytes, std::string_view why) {
+  return SqlErrorWithDetail(
+      sqlstate::kOutOfMemory, "out of memory",
+      absl::StrCat("Failed on request of ", bytes, " bytes", ToAbsl(why), "."));
+}
+
+}  // namespace
+
+absl::Status MemoryBudget::Charge(int64_t bytes) {
+  const int64_t most = limit();
+  int64_t before = used();
+  do {
+    if (bytes > most - before) {
+      return OutOfMemory(bytes, absl::StrCat(": ", before, " of ", most, " bytes are in use"));
+    }
+  } while (!used_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+  int64_t highest = peak();
+  while (highest < before + bytes &&
+         !peak_.compare_exchange_weak(highest, before + bytes, std::memory_order_relaxed)) {
+  }
+  return absl::OkStatus();
+}
+
+void MemoryBudget::Release(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+absl::StatusOr<std::shared_ptr<Buffer>> Buffer::Allocate(int64_t bytes,
+                                                         std::shared_ptr<MemoryBudget> budget) {
+  ADJOIN_DCHECK(bytes >= 0);
+  if (bytes > INT64_MAX - 2 * kPadding) return OutOfMemory(bytes, "");
+  const int64_t allocated = AllocatedBytes(bytes);
+  ADJOIN_RETURN_IF_ERROR(budget->Charge(allocated));
+  void* data = std::aligned_alloc(kAlignment, static_cast<size_t>(allocated));
+  if (data == nullptr) {
+    budget->Release(allocated);
+    return OutOfMemory(bytes, "");
+  }
+  std::memset(static_cast<char*>(data) + bytes, 0, static_cast<size_t>(allocated - bytes));
+  std::shared_ptr<Buffer> buffer(new Buffer());
+  buffer->data_ = data;
+  buffer->size_ = bytes;
+  buffer->budget_ = std::move(budget);
+  return buffer;
+}
+
+std::shared_ptr<const Buffer> Buffer::Wrap(const void* data, int64_t bytes,
+                                           std::shared_ptr<const void> owner) {
+  std::shared_ptr<Buffer> buffer(new Buffer());
+  buffer->data_ = const_cast<void*>(data);
+  buffer->size_ = bytes;
+  buffer->owner_ = std::move(owner);
+  return buffer;
+}
+
+Buffer::~Buffer() {
+  if (budget_ == nullptr) return;
+  std::free(data_);
+  budget_->Release(AllocatedBytes(size_));
+}
+
+}  // namespace adjoin

@@ -1,0 +1,57 @@
+// Aligned memory counted against a budget.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+
+namespace adjoin {
+
+// Bytes in use and their limit for one database. Thread-safe. Outlives every buffer charged to it.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(int64_t limit_bytes = INT64_MAX) : limit_(limit_bytes) {}
+  // ResourceExhausted (53200) when `bytes` more would pass the limit; then nothing is charged.
+  absl::Status Charge(int64_t bytes);
+  void Release(int64_t bytes);
+  int64_t used() const { return used_.load(std::memory_order_relaxed); }
+  int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
+  void reset_peak() { peak_.store(used(), std::memory_order_relaxed); }
+  int64_t limit() const { return limit_.load(std::memory_order_relaxed); }
+  void set_limit(int64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> used_{0};
+  std::atomic<int64_t> peak_{0};
+  std::atomic<int64_t> limit_;
+};
+
+// 64-byte-aligned memory with 64 readable bytes of padding after its end. Contents start undefined. Arrow-compatible.
+class Buffer {
+ public:
+  static absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t bytes, std::shared_ptr<MemoryBudget> budget);
+  // Memory of somebody else (mapped files, Arrow imports); `owner` keeps it alive. Not charged, read-only.
+  static std::shared_ptr<const Buffer> Wrap(const void* data, int64_t bytes, std::shared_ptr<const void> owner);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  int64_t size() const { return size_; }
+  const void* data() const { return data_; }
+  void* mutable_data() { return data_; }
+  template <typename T>
+  const T* as() const { return static_cast<const T*>(data_); }
+  template <typename T>
+  T* mutable_as() { return static_cast<T*>(data_); }
+
+ private:
+  Buffer() = default;
+  void* data_ = nullptr;
+  int64_t size_ = 0;
+  std::shared_ptr<MemoryBudget> budget_;     // null for wrapped memory
+  std::shared_ptr<const void> owner_;        // null for own memory
+};
+
+}  // namespace adjoin

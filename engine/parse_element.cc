@@ -1,0 +1,101 @@
+#include "engine/parse_element.h"
+
+#include <fast_float/fast_float.h>
+
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/status.h"
+#include "engine/text.h"
+
+namespace adjoin {
+namespace {
+
+std::string_view Trim(std::string_view s) {
+  constexpr std::string_view kSpaces = " \t\n\v\f\r";
+  const size_t first = s.find_first_not_of(kSpaces);
+  if (first == std::string_view::npos) return {};
+  return s.substr(first, s.find_last_not_of(kSpaces) - first + 1);
+}
+
+// A sign that from_chars does not take.
+std::string_view WithoutPlus(std::string_view s) {
+  return s.size() > 1 && s[0] == '+' && s[1] != '-' && s[1] != '+' ? s.substr(1) : s;
+}
+
+absl::Status InvalidSyntax(std::string_view text, TypeId type) {
+  return SqlError(sqlstate::kInvalidTextRepresentation,
+                  absl::StrCat("invalid input syntax for type ", ToAbsl(TypeName(type)), ": \"",
+                               ToAbsl(text), "\""));
+}
+
+template <typename T>
+absl::Status ParseInteger(std::string_view text, TypeId type, T* out) {
+  const std::string_view digits = WithoutPlus(Trim(text));
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, *out);
+  if (error == std::errc::invalid_argument || stop != end) return InvalidSyntax(text, type);
+  if (error == std::errc()) return absl::OkStatus();
+  return SqlError(sqlstate::kNumericOutOfRange,
+                  absl::StrCat("value \"", ToAbsl(text), "\" is out of range for type ",
+                               ToAbsl(TypeName(type))));
+}
+
+template <typename T>
+absl::Status ParseFloat(std::string_view text, TypeId type, T* out) {
+  const std::string_view digits = WithoutPlus(Trim(text));
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = fast_float::from_chars(digits.data(), end, *out);
+  if (error != std::errc() || stop != end) return InvalidSyntax(text, type);
+  if (std::isfinite(*out) && *out != 0) return absl::OkStatus();
+  const bool named = digits.find_first_of("iInN") != std::string_view::npos;
+  const std::string_view mantissa = digits.substr(0, digits.find_first_of("eE"));
+  const bool is_zero = mantissa.find_first_of("123456789") == std::string_view::npos;
+  if (named || is_zero) return absl::OkStatus();
+  return SqlError(
+      sqlstate::kNumericOutOfRange,
+      absl::StrCat("\"", ToAbsl(text), "\" is out of range for type ", ToAbsl(TypeName(type))));
+}
+
+// Any prefix that is not ambiguous, as PostgreSQL's parse_bool.
+absl::Status ParseBool(std::string_view text, uint8_t* out) {
+  const std::string_view word = Trim(text);
+  const auto is = [&](const char* full, size_t least) {
+    return word.size() >= least && absl::StartsWithIgnoreCase(full, ToAbsl(word));
+  };
+  if (word == "1" || is("true", 1) || is("yes", 1) || is("on", 2)) {
+    *out = 1;
+  } else if (word == "0" || is("false", 1) || is("no", 1) || is("off", 2)) {
+    *out = 0;
+  } else {
+    return InvalidSyntax(text, TypeId::kBool);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ParseElement(std::string_view text, TypeId type, void* out) {
+  switch (type) {
+    case TypeId::kBool:
+      return ParseBool(text, static_cast<uint8_t*>(out));
+    case TypeId::kInt16:
+      return ParseInteger(text, type, static_cast<int16_t*>(out));
+    case TypeId::kInt32:
+      return ParseInteger(text, type, static_cast<int32_t*>(out));
+    case TypeId::kInt64:
+      return ParseInteger(text, type, static_cast<int64_t*>(out));
+    case TypeId::kFloat32:
+      return ParseFloat(text, type, static_cast<float*>(out));
+    case TypeId::kFloat64:
+      return ParseFloat(text, type, static_cast<double*>(out));
+    case TypeId::kText:
+      break;
+  }
+  return InvalidSyntax(text, type);
+}
+
+}  // namespace adjoin

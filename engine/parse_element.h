@@ -1,0 +1,18 @@
+// Reads one value from text as PostgreSQL's input functions do, straight into a column's memory.
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "engine/types.h"
+
+namespace adjoin {
+
+// Writes an element of the type's width to `out`; allocates only for an error. White space around
+// it is ignored. BOOLEAN takes t/true/y/yes/on/1 and their opposites, floats NaN and Infinity too.
+// REQUIRES: not TEXT. Errors: 22P02 `invalid input syntax for type integer: "x"`; 22003 `value
+// "99999" is out of range for type smallint`,
+// `"1e999" is out of range for type real`.
+absl::Status ParseElement(std::string_view text, TypeId type, void* out);
+
+}  // namespace adjoin

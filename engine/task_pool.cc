@@ -1,0 +1,94 @@
+#include "engine/task_pool.h"
+
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/partitioner.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+namespace adjoin {
+
+struct TaskPool::Impl {
+  // Lets an arena have more threads than the machine has cores, which tests of determinism want.
+  explicit Impl(int threads)
+      : parallelism(tbb::global_control::max_allowed_parallelism,
+                    std::max<size_t>(static_cast<size_t>(threads),
+                                     static_cast<size_t>(tbb::this_task_arena::max_concurrency()))),
+        arena(threads) {}
+  tbb::global_control parallelism;
+  tbb::task_arena arena;
+};
+
+namespace {
+
+// The error of the lowest block that failed.
+class FirstError {
+ public:
+  bool IsAfter(int64_t block) const { return block > lowest_.load(std::memory_order_relaxed); }
+  void Add(int64_t block, absl::Status status) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (block >= lowest_.load(std::memory_order_relaxed)) return;
+    lowest_.store(block, std::memory_order_relaxed);
+    status_ = std::move(status);
+  }
+  absl::Status Take() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::move(status_);
+  }
+
+ private:
+  std::atomic<int64_t> lowest_{INT64_MAX};
+  std::mutex mutex_;  // std's: ThreadSanitizer cannot see into Debian's Abseil
+  absl::Status status_;
+};
+
+template <typename Body>
+void RunInArena(tbb::task_arena& arena, int64_t blocks, const Body& body) {
+  arena.execute([&] {
+    tbb::parallel_for(
+        tbb::blocked_range<int64_t>(0, blocks, 1),
+        [&](const tbb::blocked_range<int64_t>& range) {
+          for (int64_t b = range.begin(); b != range.end(); ++b) body(b);
+        },
+        tbb::simple_partitioner());
+  });
+}
+
+}  // namespace
+
+TaskPool::TaskPool(int threads) : threads_(std::max(threads, 1)) {
+  if (threads_ > 1) impl_ = std::make_unique<Impl>(threads_);
+}
+TaskPool::~TaskPool() = default;
+
+absl::Status TaskPool::ForEachBlock(int64_t blocks,
+                                    const std::function<absl::Status(int64_t)>& body) {
+  if (threads_ == 1 || blocks <= 1) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      if (absl::Status status = body(b); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+  FirstError error;
+  RunInArena(impl_->arena, blocks, [&](int64_t b) {
+    if (error.IsAfter(b)) return;
+    if (absl::Status status = body(b); !status.ok()) error.Add(b, std::move(status));
+  });
+  return error.Take();
+}
+
+void TaskPool::ForEachBlockNoFail(int64_t blocks, void (*body)(void* context, int64_t block),
+                                  void* context) {
+  if (threads_ == 1 || blocks <= 1) {
+    for (int64_t b = 0; b < blocks; ++b) body(context, b);
+    return;
+  }
+  RunInArena(impl_->arena, blocks, [&](int64_t b) { body(context, b); });
+}
+
+}  // namespace adjoin

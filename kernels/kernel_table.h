@@ -1,0 +1,143 @@
+// One table of function pointers an instruction set; Kernels() picks the best that this processor
+// runs, once. Every variant gives the same bits: 16 virtual lanes in reductions, FMA in the same
+// places, one polynomial a function.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/element_type.h"
+
+namespace adjoin {
+
+// Row-wise functions. Operands have the type that indexes the table; comparisons give uint8_t, the
+// rest that type.
+enum class ScalarOp : uint8_t {
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kRemainder,
+  kNegate,
+  kAbs,
+  kSign,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,  // floats: NaN equals NaN and is above every number, 0 equals -0
+  kAnd,
+  kOr,
+  kNot,  // uint8_t 0 or 1, no NULLs (three-valued logic is the caller's)
+  kGreatest,
+  kLeast,   // of two, in SQL's order
+  kSelect,  // args: uint8_t condition, a, b
+  kSqrt,
+  kCbrt,
+  kExp,
+  kLn,
+  kLog10,
+  kLog2,
+  kPower,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kAtan2,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kErf,
+  kErfc,
+  kFloor,
+  kCeil,
+  kRound,
+  kTrunc,  // kRound: half to even for floats, as PostgreSQL
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kBitNot,
+  kShiftLeft,
+  kShiftRight,
+  kCount
+};
+inline constexpr int kNumScalarOps = static_cast<int>(ScalarOp::kCount);
+
+// out[i] = f(args[0][i], ...) for i in [0, n). Every lane is computed; errors are raised only for
+// lanes where active[i] != 0 (null: all), of several that of the first lane. Elements: uint8_t,
+// int16/32/64_t, float, double. `out` may be an argument whose elements are as wide as its own or
+// wider, else it overlaps none. A lane's bits depend on its arguments alone, not on neighbours, n
+// or variant, but for which of the NaNs a NaN is. Casts of floats to integers round half to even.
+// Kernels hold no state: any number of threads may call them.
+using ScalarKernel = ScalarError (*)(const void* const* args, const uint8_t* active, void* out,
+                                     int64_t n);
+
+// C(m,n) = alpha * A(m,k) B(k,n) [+ C]; strides in elements, any of them, nothing is copied to
+// transpose but into packed tiles in `scratch` (GemmScratchBytes, 64-byte aligned). Each C cell
+// sums k in order within fixed K blocks.
+template <typename T>
+struct GemmArgs {
+  int64_t m, n, k;
+  const T* a;
+  int64_t a_row, a_col;
+  const T* b;
+  int64_t b_row, b_col;
+  T* c;
+  int64_t c_row, c_col;
+  T alpha;
+  bool accumulate;
+  void* scratch;
+};
+
+template <typename T>
+struct ReduceKernels {
+  T (*sum)(const T* x, int64_t n);  // 16 lanes, 1024-element blocks, pairwise
+  T (*dot)(const T* x, const T* y, int64_t n);
+  T (*max)(const T* x, int64_t n);  // SQL's order; n >= 1
+  T (*min)(const T* x, int64_t n);
+  void (*add_to)(const T* x, T* acc, int64_t n);  // acc[i] += x[i]
+  void (*max_to)(const T* x, T* acc, int64_t n);
+  void (*min_to)(const T* x, T* acc, int64_t n);
+  void (*fill)(T value, T* out, int64_t n);
+  void (*load_strided)(const T* x, int64_t stride, T* out, int64_t n);  // out[i] = x[i * stride]
+  void (*scatter_add)(const int64_t* index, const T* x, T* acc,
+                      int64_t n);  // acc[index[i]] += x[i], in order
+  void (*gather)(const T* x, const int64_t* index, T* out, int64_t n);
+  void (*gemm)(const GemmArgs<T>& args);
+};
+
+struct KernelTable {
+  const char* isa;                                // "portable", "avx2", "avx512"
+  ScalarKernel scalar[kNumScalarOps][kNumTypes];  // null: no such kernel
+  ScalarKernel cast[kNumTypes][kNumTypes];        // [from][to]; text not here
+  double (*sum_f32_as_f64)(const float* x, int64_t n);
+  // out[i] = a mix of in[i] (64-bit finaliser) combined with the hash already in out[i] where
+  // `combine`.
+  void (*hash_u64)(const uint64_t* in, bool combine, uint64_t* out, int64_t n);
+  ReduceKernels<float> f32;
+  ReduceKernels<double> f64;
+  template <typename T>
+  const ReduceKernels<T>& reduce() const;
+  ScalarKernel at(ScalarOp op, TypeId type) const {
+    return scalar[static_cast<int>(op)][static_cast<int>(type)];
+  }
+};
+template <>
+inline const ReduceKernels<float>& KernelTable::reduce<float>() const {
+  return f32;
+}
+template <>
+inline const ReduceKernels<double>& KernelTable::reduce<double>() const {
+  return f64;
+}
+
+int64_t GemmScratchBytes(int64_t m, int64_t n, int64_t k, int64_t element_bytes);
+
+const KernelTable& Kernels();  // ADJOIN_ISA=portable|avx2|avx512 overrides
+std::span<const KernelTable* const> SupportedKernels();  // those this processor can run
+
+}  // namespace adjoin

@@ -1,0 +1,221 @@
+#include "ops/accumulator.h"
+
+#include <vector>
+
+#include "engine/status.h"
+#include "engine/types.h"
+#include "kernels/kernel_table.h"
+
+namespace adjoin {
+namespace {
+
+// Calls f(row, group) for the rows that count.
+template <typename F>
+void ForEachTaken(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n, F&& f) {
+  const uint8_t* valid = arg == nullptr ? nullptr : arg->valid;
+  if (valid == nullptr && take == nullptr) {
+    for (int64_t r = 0; r < n; ++r) f(r, groups == nullptr ? 0 : groups[r]);
+    return;
+  }
+  for (int64_t r = 0; r < n; ++r) {
+    if ((valid != nullptr && valid[r] == 0) || (take != nullptr && take[r] == 0)) continue;
+    f(r, groups == nullptr ? 0 : groups[r]);
+  }
+}
+
+// The validity of groups that have something; null where all have.
+uint8_t* GroupValidity(const int64_t* counts, int64_t n, BatchArena& arena) {
+  uint8_t* valid = arena.Make<uint8_t>(n);
+  bool all = true;
+  for (int64_t g = 0; g < n; ++g) all &= (valid[g] = counts[g] > 0 ? 1 : 0) != 0;
+  return all ? nullptr : valid;
+}
+
+class Count final : public Accumulator {
+ public:
+  void Resize(int64_t groups) override { counts_.resize(static_cast<size_t>(groups)); }
+  void Update(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n) override {
+    if (groups == nullptr && take == nullptr && (arg == nullptr || arg->valid == nullptr)) {
+      counts_[0] += n;
+      return;
+    }
+    ForEachTaken(arg, take, groups, n, [&](int64_t, int64_t g) { ++counts_[g]; });
+  }
+  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
+    const auto& from = static_cast<const Count&>(other);
+    for (int64_t g = 0; g < n; ++g) counts_[map == nullptr ? g : map[g]] += from.counts_[g];
+  }
+  absl::StatusOr<Vector> Result(int64_t begin, int64_t, BatchArena&) const override {
+    return Vector{TypeId::kInt64, counts_.data() + begin, nullptr};
+  }
+
+ private:
+  std::vector<int64_t> counts_;
+};
+
+// SUM and AVG of T, added up in Sum: double for floats, an integer that cannot overflow for integers.
+template <typename T, typename Sum>
+class Total final : public Accumulator {
+ public:
+  Total(bool average, TypeId result) : average_(average), result_(result) {}
+  void Resize(int64_t groups) override {
+    sums_.resize(static_cast<size_t>(groups));
+    counts_.resize(static_cast<size_t>(groups));
+  }
+  void Update(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n) override {
+    const T* x = arg->as<T>();
+    if (groups == nullptr) {
+      UpdateOnly(*arg, take, n);
+      return;
+    }
+    ForEachTaken(arg, take, groups, n, [&](int64_t r, int64_t g) {
+      sums_[g] += static_cast<Sum>(x[r]);
+      ++counts_[g];
+    });
+  }
+  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
+    const auto& from = static_cast<const Total&>(other);
+    for (int64_t g = 0; g < n; ++g) {
+      if (from.counts_[g] == 0) continue;
+      const int64_t to = map == nullptr ? g : map[g];
+      sums_[to] += from.sums_[g];
+      counts_[to] += from.counts_[g];
+    }
+  }
+  absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
+    Vector out{result_, nullptr, GroupValidity(counts_.data() + begin, n, arena)};
+    const Sum* sums = sums_.data() + begin;
+    const int64_t* counts = counts_.data() + begin;
+    if (average_) {
+      out.data = MakeResult<double>(n, arena, [&](int64_t g) {
+        return counts[g] == 0 ? 0.0 : static_cast<double>(sums[g]) / static_cast<double>(counts[g]);
+      });
+      if (result_ == TypeId::kFloat32) {
+        const auto* wide = static_cast<const double*>(out.data);
+        out.data = MakeResult<float>(n, arena, [&](int64_t g) { return static_cast<float>(wide[g]); });
+      }
+    } else if (result_ == TypeId::kFloat64) {
+      out.data = MakeResult<double>(n, arena, [&](int64_t g) { return static_cast<double>(sums[g]); });
+    } else if (result_ == TypeId::kFloat32) {
+      out.data = MakeResult<float>(n, arena, [&](int64_t g) { return static_cast<float>(sums[g]); });
+    } else {
+      for (int64_t g = 0; g < n; ++g) {
+        if (sums[g] != static_cast<Sum>(static_cast<int64_t>(sums[g]))) {
+          return SqlError(sqlstate::kNumericOutOfRange, "bigint out of range");
+        }
+      }
+      out.data = MakeResult<int64_t>(n, arena, [&](int64_t g) { return static_cast<int64_t>(sums[g]); });
+    }
+    return out;
+  }
+
+ private:
+  template <typename R, typename F>
+  static const R* MakeResult(int64_t n, BatchArena& arena, F&& f) {
+    R* values = arena.Make<R>(n);
+    for (int64_t g = 0; g < n; ++g) values[g] = f(g);
+    return values;
+  }
+
+  // One group: the rows that count side by side, then one reduction.
+  void UpdateOnly(const Vector& arg, const uint8_t* take, int64_t n) {
+    const T* x = arg.as<T>();
+    if (arg.valid != nullptr || take != nullptr) {
+      taken_.resize(static_cast<size_t>(n));
+      int64_t count = 0;
+      ForEachTaken(&arg, take, nullptr, n, [&](int64_t r, int64_t) { taken_[count++] = x[r]; });
+      x = taken_.data(), n = count;
+    }
+    counts_[0] += n;
+    if constexpr (std::is_same_v<T, double>) {
+      sums_[0] += Kernels().f64.sum(x, n);
+    } else if constexpr (std::is_same_v<T, float>) {
+      sums_[0] += Kernels().sum_f32_as_f64(x, n);
+    } else {
+      Sum sum = 0;
+      for (int64_t r = 0; r < n; ++r) sum += x[r];
+      sums_[0] += sum;
+    }
+  }
+
+  const bool average_;
+  const TypeId result_;
+  std::vector<Sum> sums_;
+  std::vector<int64_t> counts_;
+  std::vector<T> taken_;
+};
+
+// The least or greatest value; equal ones (0 and -0): the first.
+template <typename T, bool kGreatest>
+class Extreme final : public Accumulator {
+ public:
+  explicit Extreme(TypeId type) : type_(type) {}
+  void Resize(int64_t groups) override {
+    values_.resize(static_cast<size_t>(groups));
+    has_.resize(static_cast<size_t>(groups));
+  }
+  void Update(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n) override {
+    const T* x = arg->as<T>();
+    ForEachTaken(arg, take, groups, n, [&](int64_t r, int64_t g) { Offer(g, x[r]); });
+  }
+  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
+    const auto& from = static_cast<const Extreme&>(other);
+    for (int64_t g = 0; g < n; ++g) {
+      if (from.has_[g] != 0) Offer(map == nullptr ? g : map[g], from.values_[g]);
+    }
+  }
+  absl::StatusOr<Vector> Result(int64_t begin, int64_t, BatchArena&) const override {
+    return Vector{type_, values_.data() + begin, has_.data() + begin};
+  }
+
+ private:
+  void Offer(int64_t g, const T& value) {
+    const bool better = kGreatest ? SqlLess(values_[g], value) : SqlLess(value, values_[g]);
+    if (has_[g] != 0 && !better) return;
+    has_[g] = 1;
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      values_[g] = text_.Copy(value);
+    } else {
+      values_[g] = value;
+    }
+  }
+  const TypeId type_;
+  std::vector<T> values_;
+  std::vector<uint8_t> has_;
+  TextArena text_;
+};
+
+std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) {
+  switch (arg) {
+    case TypeId::kInt16: return std::make_unique<Total<int16_t, int64_t>>(average, result);
+    case TypeId::kInt32: return std::make_unique<Total<int32_t, int64_t>>(average, result);
+    case TypeId::kInt64: return std::make_unique<Total<int64_t, __int128>>(average, result);
+    case TypeId::kFloat32: return std::make_unique<Total<float, double>>(average, result);
+    case TypeId::kFloat64: return std::make_unique<Total<double, double>>(average, result);
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, TypeId result) {
+  switch (kind) {
+    case AggregateKind::kCountStar:
+    case AggregateKind::kCount: return std::make_unique<Count>();
+    case AggregateKind::kSum: return MakeTotal(arg, false, result);
+    case AggregateKind::kAvg: return MakeTotal(arg, true, result);
+    case AggregateKind::kMin:
+    case AggregateKind::kBoolAnd:
+      return WithElementType(arg, [&](auto zero) -> std::unique_ptr<Accumulator> {
+        return std::make_unique<Extreme<decltype(zero), false>>(arg);
+      });
+    case AggregateKind::kMax:
+    case AggregateKind::kBoolOr:
+      return WithElementType(arg, [&](auto zero) -> std::unique_ptr<Accumulator> {
+        return std::make_unique<Extreme<decltype(zero), true>>(arg);
+      });
+  }
+  return nullptr;
+}
+
+}  // namespace adjoin

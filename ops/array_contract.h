@@ -1,0 +1,56 @@
+// Products of array programs: c(out) = SUM over k of a * b, as batched matrix products on strided operands.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/array_block.h"
+
+namespace adjoin {
+
+// One axis of the product and how each array moves along it, in elements; `in_a`/`in_b`: whether it varies at all.
+struct ContractAxis {
+  int64_t extent;
+  int64_t a, b, c;         // c is unused for summed axes
+  bool in_a, in_b, summed;
+};
+
+// Free axes of a are rows, those of b columns, shared kept axes the batch. Neighbouring axes that every array steps
+// through evenly are one matrix dimension; what is left over loops. Nothing is copied to transpose (kernels pack
+// tiles). Each cell sums k in one order, whatever the threads.
+class ContractStep final : public Step {
+ public:
+  ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a, ArrayAddress b, ArrayAddress c,
+               std::string label);
+  absl::Status Prepare(RunState& state) const override;
+  absl::Status Run(RunState& state) const override;
+  std::string Describe() const override;
+  double flops() const;
+
+ private:
+  struct State;
+  struct Matrix {
+    int64_t extent = 1, a = 0, b = 0, c = 0;
+  };
+  struct Loop {
+    int64_t extent, a, b, c;
+    bool summed;
+  };
+  Matrix TakeLargest(std::vector<ContractAxis> group);
+  static void RunPart(void* context, int64_t part);
+  template <typename T>
+  void RunBatches(const RunState& state, std::byte* scratch, int64_t first, int64_t last, int64_t row_first,
+                  int64_t row_last) const;
+
+  size_t number_;
+  TypeId type_;
+  ArrayAddress a_, b_, c_;
+  std::string label_;
+  Matrix rows_, columns_, inner_;
+  std::vector<Loop> loops_;          // kept ones first, then summed ones
+  int64_t batches_ = 1, sums_ = 1;   // iterations of the kept and of the summed loops
+  int64_t parts_ = 1;
+  bool parts_by_row_ = false;
+};
+
+}  // namespace adjoin

@@ -1,0 +1,26 @@
+// A few rows on their way through a pipeline.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ops/arena.h"
+#include "ops/vector.h"
+
+namespace adjoin {
+
+// Borrows its vectors for the length of one call. At most PipelineOptions::batch_rows rows.
+struct Batch {
+  int64_t rows = 0;
+  std::span<const Vector> columns;
+  // The source's position of row 0 where the rows are consecutive rows of the source; -1 elsewhere.
+  int64_t first_row = -1;
+};
+
+// The `n` values of `from` at `rows`, in memory of `arena`.
+Vector Gather(const Vector& from, const int32_t* rows, int64_t n, BatchArena& arena);
+
+// Indices of rows where a BOOLEAN vector is TRUE (not NULL), ascending; returns how many.
+int64_t SelectTrue(const Vector& condition, int64_t n, int32_t* rows);
+
+}  // namespace adjoin

@@ -1,0 +1,291 @@
+#include "ops/column_access.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/status.h"
+
+namespace adjoin {
+namespace {
+
+const uint8_t* ReadValidity(const Column& column, int64_t begin, int64_t n, BatchArena& arena) {
+  if (!column.has_nulls()) return nullptr;
+  const uint8_t* bits = column.validity_buffer()->as<uint8_t>();
+  uint8_t* valid = arena.Make<uint8_t>(n);
+  for (int64_t i = 0; i < n; ++i) valid[i] = (bits[(begin + i) >> 3] >> ((begin + i) & 7)) & 1;
+  return valid;
+}
+
+template <typename T>
+const T* TakeValues(const T* from, const int64_t* rows, int64_t n, T* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = rows[i] < 0 ? T{} : from[rows[i]];
+  return out;
+}
+
+}  // namespace
+
+Vector ReadColumn(const Column& column, int64_t begin, int64_t n, BatchArena& arena) {
+  Vector out{column.type(), nullptr, ReadValidity(column, begin, n, arena)};
+  if (column.type() != TypeId::kText) {
+    out.data = static_cast<const std::byte*>(column.data()) + begin * VectorWidth(column.type());
+    return out;
+  }
+  std::string_view* text = arena.Make<std::string_view>(n);
+  const int32_t* codes = column.values<int32_t>() + begin;
+  const Dictionary& dictionary = *column.dictionary();
+  for (int64_t i = 0; i < n; ++i) text[i] = out.is_null(i) ? std::string_view() : dictionary.at(codes[i]);
+  out.data = text;
+  return out;
+}
+
+Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool outer, BatchArena& arena) {
+  Vector out{column.type()};
+  if (column.has_nulls() || outer) {
+    uint8_t* valid = arena.Make<uint8_t>(n);
+    for (int64_t i = 0; i < n; ++i) valid[i] = rows[i] >= 0 && !column.is_null(rows[i]) ? 1 : 0;
+    out.valid = valid;
+  }
+  if (column.type() == TypeId::kText) {
+    std::string_view* text = arena.Make<std::string_view>(n);
+    const int32_t* codes = column.values<int32_t>();
+    const Dictionary& dictionary = *column.dictionary();
+    for (int64_t i = 0; i < n; ++i) {
+      text[i] = out.is_null(i) ? std::string_view() : dictionary.at(codes[rows[i]]);
+    }
+    out.data = text;
+    return out;
+  }
+  WithElementType(column.type(), [&](auto zero) {
+    using T = decltype(zero);
+    out.data = TakeValues(column.values<T>(), rows, n, arena.Make<T>(n));
+  });
+  return out;
+}
+
+class FlatEvaluation {
+ public:
+  FlatEvaluation(const CompiledExpr& exprs, const Table& table, const RunState& run, const PipelineOptions& options)
+      : exprs_(exprs), table_(table), run_(run), options_(options), columns_(exprs.num_outputs()) {}
+
+  absl::StatusOr<std::vector<FlatColumn>> Run() {
+    const int64_t rows = table_.num_rows();
+    const int64_t blocks = (rows + options_.morsel_rows - 1) / options_.morsel_rows;
+    for (int i = 0; i < exprs_.num_outputs(); ++i) {
+      FlatColumn& column = columns_[i];
+      column.vector_.type = exprs_.output_type(i);
+      if (IsBorrowed(i)) {
+        column.vector_.data = table_.column(exprs_.output_input(i))->data();
+      } else {
+        column.data_.resize(static_cast<size_t>(rows * VectorWidth(column.vector_.type)));
+        column.vector_.data = column.data_.data();
+      }
+      column.valid_.assign(static_cast<size_t>(rows), 1);
+      column.text_.resize(static_cast<size_t>(blocks));
+    }
+    const auto body = [&](int64_t block) { return RunBlock(block); };
+    if (run_.pool == nullptr) {
+      for (int64_t b = 0; b < blocks; ++b) ADJOIN_RETURN_IF_ERROR(body(b));
+    } else {
+      ADJOIN_RETURN_IF_ERROR(run_.pool->ForEachBlock(blocks, body));
+    }
+    for (FlatColumn& column : columns_) {
+      const bool nulls = rows > 0 && std::memchr(column.valid_.data(), 0, column.valid_.size()) != nullptr;
+      column.vector_.valid = nulls ? column.valid_.data() : nullptr;
+    }
+    return std::move(columns_);
+  }
+
+ private:
+  bool IsBorrowed(int i) const {
+    return exprs_.output_input(i) >= 0 && exprs_.output_type(i) != TypeId::kText;
+  }
+
+  absl::Status RunBlock(int64_t block) {
+    if (run_.control != nullptr) ADJOIN_RETURN_IF_ERROR(run_.control->Check());
+    ExprScratch scratch;
+    exprs_.Prepare(scratch, options_.batch_rows, run_.parameters);
+    BatchArena arena;
+    std::vector<Vector> inputs(static_cast<size_t>(table_.num_columns()));
+    const int64_t end = std::min(table_.num_rows(), (block + 1) * options_.morsel_rows);
+    for (int64_t begin = block * options_.morsel_rows; begin < end; begin += options_.batch_rows) {
+      const int64_t n = std::min(options_.batch_rows, end - begin);
+      arena.Reset();
+      for (int c : exprs_.input_columns()) inputs[c] = ReadColumn(*table_.column(c), begin, n, arena);
+      ADJOIN_RETURN_IF_ERROR(exprs_.Run(scratch, inputs, n));
+      for (int i = 0; i < exprs_.num_outputs(); ++i) Store(i, exprs_.output(scratch, i), begin, n, block);
+    }
+    return absl::OkStatus();
+  }
+
+  void Store(int i, const Vector& from, int64_t begin, int64_t n, int64_t block) {
+    FlatColumn& column = columns_[i];
+    if (from.valid != nullptr) std::memcpy(column.valid_.data() + begin, from.valid, static_cast<size_t>(n));
+    if (IsBorrowed(i)) return;
+    const int64_t width = VectorWidth(from.type);
+    std::memcpy(column.data_.data() + begin * width, from.data, static_cast<size_t>(n * width));
+    if (from.type != TypeId::kText || exprs_.output_input(i) >= 0) return;
+    auto* text = reinterpret_cast<std::string_view*>(column.data_.data()) + begin;
+    for (int64_t r = 0; r < n; ++r) {
+      text[r] = from.is_null(r) ? std::string_view() : column.text_[block].Copy(text[r]);
+    }
+  }
+
+  const CompiledExpr& exprs_;
+  const Table& table_;
+  const RunState& run_;
+  const PipelineOptions& options_;
+  std::vector<FlatColumn> columns_;
+};
+
+absl::StatusOr<std::vector<FlatColumn>> EvaluateOverTable(const CompiledExpr& exprs, const Table& table,
+                                                          const RunState& run, const PipelineOptions& options) {
+  return FlatEvaluation(exprs, table, run, options).Run();
+}
+
+std::vector<Vector> VectorsOf(const std::vector<FlatColumn>& columns) {
+  std::vector<Vector> result;
+  for (const FlatColumn& column : columns) result.push_back(column.vector());
+  return result;
+}
+
+void ColumnChunk::Append(const Vector& values, int64_t n) {
+  if (values.valid != nullptr) {
+    valid_.resize(static_cast<size_t>(length_), 1);
+    valid_.insert(valid_.end(), values.valid, values.valid + n);
+  } else if (!valid_.empty()) {
+    valid_.resize(static_cast<size_t>(length_ + n), 1);
+  }
+  if (type_ == TypeId::kText) {
+    AppendText(values, n);
+  } else {
+    const auto* bytes = values.as<std::byte>();
+    data_.insert(data_.end(), bytes, bytes + n * VectorWidth(type_));
+  }
+  length_ += n;
+}
+
+int32_t ColumnChunk::Intern(std::string_view text) {
+  // Views of one dictionary's entries come again and again from the same address.
+  Recent& recent = recent_[(reinterpret_cast<uintptr_t>(text.data()) * 0x9E3779B97F4A7C15u) >> 54];
+  if (recent.code >= 0 && recent.text == text.data() && dictionary_->at(recent.code) == text) return recent.code;
+  recent = {text.data(), dictionary_->Intern(text)};
+  return recent.code;
+}
+
+void ColumnChunk::AppendText(const Vector& values, int64_t n) {
+  if (dictionary_ == nullptr) {
+    dictionary_ = std::make_unique<Dictionary>();
+    recent_.resize(1024);
+  }
+  const size_t old = data_.size();
+  data_.resize(old + static_cast<size_t>(n) * sizeof(int32_t));
+  auto* codes = reinterpret_cast<int32_t*>(data_.data() + old);
+  for (int64_t i = 0; i < n; ++i) {
+    codes[i] = values.is_null(i) ? 0 : Intern(values.as<std::string_view>()[i]);
+  }
+}
+
+void ColumnAssembler::Add(ColumnChunk chunk) {
+  if (chunk.length() == 0) return;
+  length_ += chunk.length();
+  chunks_.push_back(std::move(chunk));
+}
+
+void ColumnAssembler::RemapText(Dictionary& dictionary) {
+  std::vector<int32_t> map;
+  for (ColumnChunk& chunk : chunks_) {
+    map.assign(1, 0);  // a chunk of NULLs alone has no entries
+    map.resize(static_cast<size_t>(std::max(1, chunk.dictionary_->size())));
+    for (int32_t c = 0; c < chunk.dictionary_->size(); ++c) map[c] = dictionary.Intern(chunk.dictionary_->at(c));
+    auto* codes = reinterpret_cast<int32_t*>(chunk.data_.data());
+    for (int64_t i = 0; i < chunk.length_; ++i) codes[i] = map[codes[i]];
+  }
+}
+
+absl::StatusOr<std::shared_ptr<Buffer>> ColumnAssembler::Validity(const std::shared_ptr<MemoryBudget>& budget,
+                                                                  int64_t skip, int64_t rows) const {
+  const bool nulls = std::any_of(chunks_.begin(), chunks_.end(), [](const ColumnChunk& c) {
+    return !c.valid_.empty() && std::memchr(c.valid_.data(), 0, c.valid_.size()) != nullptr;
+  });
+  if (!nulls) return std::shared_ptr<Buffer>();
+  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer, Buffer::Allocate((rows + 7) / 8, budget));
+  auto* bits = buffer->mutable_as<uint8_t>();
+  std::memset(bits, 0, static_cast<size_t>((rows + 7) / 8));
+  int64_t row = -skip;
+  for (const ColumnChunk& chunk : chunks_) {
+    for (int64_t i = 0; i < chunk.length_; ++i, ++row) {
+      if (row < 0 || row >= rows) continue;
+      if (chunk.valid_.empty() || chunk.valid_[i] != 0) bits[row >> 3] |= static_cast<uint8_t>(1 << (row & 7));
+    }
+  }
+  return buffer;
+}
+
+absl::StatusOr<ColumnRef> ColumnAssembler::Finish(const std::shared_ptr<MemoryBudget>& budget, int64_t skip,
+                                                  int64_t limit) {
+  skip = std::min(skip, length_);
+  const int64_t rows = limit < 0 ? length_ - skip : std::min(limit, length_ - skip);
+  std::shared_ptr<Dictionary> dictionary;
+  if (type_ == TypeId::kText) {
+    dictionary = std::make_shared<Dictionary>();
+    RemapText(*dictionary);
+    if (dictionary->size() == 0) dictionary->Intern("");  // code 0 is under every NULL
+  }
+  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> validity, Validity(budget, skip, rows));
+  const int64_t width = WidthOf(type_);
+  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values, Buffer::Allocate(rows * width, budget));
+  auto* out = values->mutable_as<std::byte>();
+  int64_t row = -skip;
+  for (ColumnChunk& chunk : chunks_) {
+    const int64_t first = std::max<int64_t>(0, -row);
+    const int64_t last = std::min(chunk.length_, rows - row);
+    if (first < last) {
+      std::memcpy(out + (row + first) * width, chunk.data_.data() + first * width,
+                  static_cast<size_t>((last - first) * width));
+    }
+    row += chunk.length_;
+    chunk = ColumnChunk(type_);
+  }
+  chunks_.clear();
+  length_ = 0;
+  return std::make_shared<const Column>(type_, rows, std::move(values), std::move(validity), std::move(dictionary));
+}
+
+absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n, const std::shared_ptr<MemoryBudget>& budget) {
+  ColumnChunk chunk(values.type);
+  chunk.Append(values, n);
+  ColumnAssembler assembler(values.type);
+  assembler.Add(std::move(chunk));
+  return assembler.Finish(budget);
+}
+
+absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,
+                                   const std::shared_ptr<MemoryBudget>& budget) {
+  const int64_t n = static_cast<int64_t>(rows.size());
+  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values, Buffer::Allocate(n * WidthOf(column.type()), budget));
+  const TypeId stored = column.type() == TypeId::kText ? TypeId::kInt32 : column.type();
+  WithElementType(stored, [&](auto zero) {
+    using T = decltype(zero);
+    TakeValues(column.values<T>(), rows.data(), n, values->mutable_as<T>());
+  });
+  const bool outer = std::any_of(rows.begin(), rows.end(), [](int64_t row) { return row < 0; });
+  std::shared_ptr<Buffer> validity;
+  if (outer || column.has_nulls()) {
+    ADJOIN_ASSIGN_OR_RETURN(validity, Buffer::Allocate((n + 7) / 8, budget));
+    auto* bits = validity->mutable_as<uint8_t>();
+    std::memset(bits, 0, static_cast<size_t>((n + 7) / 8));
+    for (int64_t i = 0; i < n; ++i) {
+      if (rows[i] >= 0 && !column.is_null(rows[i])) bits[i >> 3] |= static_cast<uint8_t>(1 << (i & 7));
+    }
+  }
+  std::shared_ptr<const Dictionary> dictionary = column.dictionary();
+  if (dictionary != nullptr && dictionary->size() == 0) {  // code 0 is under every NULL
+    auto filled = std::make_shared<Dictionary>();
+    filled->Intern("");
+    dictionary = std::move(filled);
+  }
+  return std::make_shared<const Column>(column.type(), n, std::move(values), std::move(validity),
+                                        std::move(dictionary));
+}
+
+}  // namespace adjoin

@@ -1,0 +1,96 @@
+#include "ops/expression.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/status.h"
+#include "ops/expression_runner.h"
+
+namespace adjoin {
+namespace {
+
+template <typename T>
+void FillWith(T value, void* out, int64_t n) {
+  std::fill_n(static_cast<T*>(out), n, value);
+}
+
+// Fills a constant's slot; a NULL gets readable zeros.
+void FillConstant(const Value& value, TypeId type, TextArena& arena, void* out, int64_t n) {
+  const bool null = value.is_null();
+  switch (type) {
+    case TypeId::kBool: return FillWith<uint8_t>(!null && value.as_bool() ? 1 : 0, out, n);
+    case TypeId::kInt16:
+      return FillWith(static_cast<int16_t>(null ? 0 : value.as_int()), out, n);
+    case TypeId::kInt32:
+      return FillWith(static_cast<int32_t>(null ? 0 : value.as_int()), out, n);
+    case TypeId::kInt64: return FillWith<int64_t>(null ? 0 : value.as_int(), out, n);
+    case TypeId::kFloat32:
+      return FillWith(static_cast<float>(null ? 0 : value.as_float()), out, n);
+    case TypeId::kFloat64: return FillWith<double>(null ? 0 : value.as_float(), out, n);
+    case TypeId::kText:
+      return FillWith(null ? std::string_view() : arena.Copy(value.as_text()), out, n);
+  }
+}
+
+}  // namespace
+
+void CompiledExpr::Prepare(ExprScratch& scratch, int64_t block_rows,
+                           std::span<const Value> parameters) const {
+  scratch.block_rows_ = block_rows;
+  scratch.memory_.Reset();
+  scratch.text_.Reset();
+  scratch.slots_.clear();
+  for (int64_t width : slot_width_) {
+    scratch.slots_.push_back(
+        {scratch.memory_.Allocate(width * block_rows), scratch.memory_.Make<uint8_t>(block_rows)});
+  }
+  scratch.mask_ = scratch.memory_.Make<uint8_t>(block_rows);
+  scratch.values_.assign(program_.size(), Vector());
+  for (size_t i = 0; i < program_.size(); ++i) {
+    const ExprInstruction& in = program_[i];
+    Vector& value = scratch.values_[i];
+    value.type = in.type;
+    if (data_slot_[i] < 0) continue;
+    const ExprScratch::Slot& slot = scratch.slots_[data_slot_[i]];
+    value.data = slot.data;
+    if (in.op != ExprOpcode::kConstant && in.op != ExprOpcode::kParameter) continue;
+    const Value& constant = in.op == ExprOpcode::kConstant ? constants_[in.index] : parameters[in.index];
+    FillConstant(constant, in.type, scratch.constants_, slot.data, block_rows);
+    if (!constant.is_null()) continue;
+    std::memset(slot.valid, 0, static_cast<size_t>(block_rows));
+    value.valid = slot.valid;
+  }
+}
+
+absl::Status CompiledExpr::Run(ExprScratch& scratch, std::span<const Vector> columns, int64_t n,
+                               std::span<void* const> targets) const {
+  scratch.text_.Reset();
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (data_slot_[outputs_[i]] < 0) continue;
+    const ExprOpcode op = program_[outputs_[i]].op;
+    if (op == ExprOpcode::kConstant || op == ExprOpcode::kParameter) continue;
+    Vector& value = scratch.values_[outputs_[i]];
+    value.data = targets[i] != nullptr ? targets[i] : scratch.slots_[data_slot_[outputs_[i]]].data;
+  }
+  ExprRunner runner(*this, scratch, n);
+  for (size_t i = 0; i < program_.size(); ++i) {
+    const ExprInstruction& in = program_[i];
+    if (in.op == ExprOpcode::kInput) {
+      scratch.values_[i] = columns[static_cast<size_t>(in.index)];
+    } else if (absl::Status status = runner.Execute(i); !status.ok()) {
+      return status;
+    }
+  }
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const Vector& value = scratch.values_[outputs_[i]];
+    if (targets[i] == nullptr || targets[i] == value.data) continue;
+    std::memcpy(targets[i], value.data, static_cast<size_t>(n * VectorWidth(value.type)));
+  }
+  return absl::OkStatus();
+}
+
+const Vector& CompiledExpr::output(const ExprScratch& scratch, int i) const {
+  return scratch.values_[outputs_[i]];
+}
+
+}  // namespace adjoin

@@ -1,0 +1,164 @@
+// Scalar expressions compiled to a linear program over registers, run on blocks of rows by kernels.
+//
+// ExprBuilder takes instructions (plan/compile_expr fills it from plan/expr.h), shares equal ones, and Build lays out
+// registers by liveness. Errors (overflow, division by zero, bad text) are raised only in rows that are *active*: those
+// of the branch that SQL would evaluate. Every lane is computed; nothing branches by row.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "engine/types.h"
+#include "kernels/kernel_table.h"
+#include "ops/arena.h"
+#include "ops/vector.h"
+
+namespace adjoin {
+
+enum class ExprOpcode : uint8_t {
+  kInput, kConstant, kParameter,
+  kStrict,                        // a kernel; NULL in, NULL out
+  kCast,                          // between types without text
+  kCastFromText, kCastToText,
+  kTextEqual, kTextNotEqual, kTextLess, kTextLessEqual,
+  kTextConcat, kTextLength, kTextLower, kTextUpper,
+  kAnd, kOr,                      // three-valued
+  kIsNull, kIsNotNull,
+  kIsDistinct,                    // args: a, b, a = b
+  kNullIf,                        // args: a, a = b
+  kBlend,                         // args: mask, a, b: a where the mask is 1
+  kCoalesce,                      // a where not NULL, else b
+  kGreatest, kLeast,              // of two; NULL is skipped
+  kAccumulate,                    // a + b; NULL is skipped
+  kMaskTrue, kMaskNotTrue,        // args: outer mask or -1, condition: masks hold 0 or 1, never NULL
+  kMaskNull, kMaskNotFalse,
+};
+
+struct ExprInstruction {
+  ExprOpcode op;
+  TypeId type;                    // of the result
+  TypeId operand;                 // of the arguments, where the operation looks
+  ScalarOp scalar_op = ScalarOp::kCount;
+  int args[3] = {-1, -1, -1};
+  int active = -1;                // the mask that errors obey; -1: every row
+  int index = -1;                 // kInput: column; kParameter: number; kConstant: in constants_
+  ScalarKernel kernel = nullptr;
+};
+
+class ExprScratch;
+
+// Immutable and thread-safe; what a run needs is in the caller's ExprScratch.
+class CompiledExpr {
+ public:
+  int num_outputs() const { return static_cast<int>(outputs_.size()); }
+  TypeId output_type(int i) const { return program_[outputs_[i]].type; }
+  // The columns read, ascending.
+  const std::vector<int>& input_columns() const { return input_columns_; }
+  // Bytes of scratch a row; for the caller's choice of block_rows.
+  int64_t bytes_per_row() const { return bytes_per_row_; }
+  // The input column that output i is a plain copy of; -1: it is computed.
+  int output_input(int i) const {
+    const ExprInstruction& in = program_[outputs_[i]];
+    return in.op == ExprOpcode::kInput ? in.index : -1;
+  }
+
+  // Lays out `scratch` for blocks of up to `block_rows` rows and fills constants and parameters; allocates. To be
+  // called again when the parameters change. Errors: none but memory.
+  void Prepare(ExprScratch& scratch, int64_t block_rows, std::span<const Value> parameters) const;
+  // Computes the outputs over `n` <= block_rows rows. `columns` is indexed by column number; only input_columns() are
+  // read, and must stay until the outputs have been read. Allocates nothing once warm, but where text is made.
+  // `targets`, where given: one pointer an output; a non-null one receives the values (not validity) of that output.
+  // Errors: 22003, 22012, 22P02, worded as PostgreSQL's.
+  absl::Status Run(ExprScratch& scratch, std::span<const Vector> columns, int64_t n,
+                   std::span<void* const> targets = {}) const;
+  // Output i of the last Run. Borrowed from the scratch or from the inputs, until the next Run.
+  const Vector& output(const ExprScratch& scratch, int i) const;
+
+ private:
+  friend class ExprBuilder;
+  friend class ExprRunner;
+  std::vector<ExprInstruction> program_;
+  std::vector<Value> constants_;
+  std::vector<int> outputs_;
+  std::vector<int> input_columns_;
+  std::vector<int> data_slot_;            // by instruction; -1: inputs
+  std::vector<int64_t> slot_width_;       // by slot: bytes of an element
+  int64_t bytes_per_row_ = 0;
+};
+
+// What one thread needs to run one CompiledExpr. Not thread-safe.
+class ExprScratch {
+ public:
+  int64_t block_rows() const { return block_rows_; }
+
+ private:
+  friend class CompiledExpr;
+  friend class ExprRunner;
+  struct Slot {
+    void* data;
+    uint8_t* valid;
+  };
+  int64_t block_rows_ = 0;
+  BatchArena memory_;                     // slots and masks
+  BatchArena text_;                       // strings made by the last Run
+  TextArena constants_;
+  std::vector<Vector> values_;            // by instruction
+  std::vector<Slot> slots_;
+  uint8_t* mask_ = nullptr;
+};
+
+// Collects instructions; equal ones are one value. Values are numbered in order and only refer backwards.
+class ExprBuilder {
+ public:
+  using Id = int;
+  static constexpr Id kAlways = -1;       // the activity of every row
+
+  Id Input(int column, TypeId type);
+  Id Constant(const Value& value, TypeId type);
+  Id Parameter(int index, TypeId type);
+  // A kernel of `op` on operands of type `operand`. REQUIRES: the kernel exists (see HasKernel).
+  Id Strict(ScalarOp op, TypeId operand, TypeId result, std::span<const Id> args, Id active);
+  static bool HasKernel(ScalarOp op, TypeId operand);
+  Id Cast(Id arg, TypeId target, Id active);
+  // a = b and so on in SQL's order, of two values of one type, text too. kEqual, kNotEqual, kLess, kLessEqual.
+  Id Compare(ScalarOp op, Id a, Id b);
+  Id Text(ExprOpcode op, TypeId result, std::span<const Id> args);
+  Id And(Id a, Id b);
+  Id Or(Id a, Id b);
+  Id IsNull(Id a);
+  Id IsNotNull(Id a);
+  Id IsDistinct(Id a, Id b);
+  Id NullIf(Id a, Id equal);
+  Id Blend(Id mask, Id a, Id b);
+  Id Coalesce(Id a, Id b);
+  Id Greatest(Id a, Id b);
+  Id Least(Id a, Id b);
+  Id Accumulate(Id a, Id b, Id active);
+  // Masks below `outer`: rows of it where the condition is TRUE / not TRUE / NULL / not FALSE.
+  Id Mask(ExprOpcode op, Id outer, Id condition);
+
+  TypeId type(Id id) const { return program_[static_cast<size_t>(id)].type; }
+  bool may_fail(Id id) const { return may_fail_[static_cast<size_t>(id)] != 0; }
+  // The mask that encloses `mask`; kAlways at the top.
+  Id outer(Id mask) const { return program_[static_cast<size_t>(mask)].args[0]; }
+  // Instructions so far: those from `from` on can fail if any of them can.
+  int size() const { return static_cast<int>(program_.size()); }
+
+  void Output(Id id) { outputs_.push_back(id); }
+  CompiledExpr Build() &&;
+
+ private:
+  Id Add(ExprInstruction instruction, bool fails);
+  std::vector<ExprInstruction> program_;
+  std::vector<Value> constants_;
+  std::vector<uint8_t> may_fail_;         // the value, or one it is made of, can raise an error
+  std::vector<int> outputs_;
+  absl::flat_hash_map<std::string, Id> known_;
+};
+
+}  // namespace adjoin

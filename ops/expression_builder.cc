@@ -1,0 +1,271 @@
+#include <algorithm>
+
+#include "ops/expression.h"
+
+namespace adjoin {
+namespace {
+
+bool IntegerOpFails(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kAdd:
+    case ScalarOp::kSubtract:
+    case ScalarOp::kMultiply:
+    case ScalarOp::kDivide:
+    case ScalarOp::kRemainder:
+    case ScalarOp::kNegate:
+    case ScalarOp::kAbs:
+    case ScalarOp::kPower:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool CastFails(TypeId from, TypeId to) {
+  if (to == TypeId::kBool || from == TypeId::kBool) return false;
+  if (IsInteger(from)) return IsInteger(to) && to < from;
+  return IsInteger(to) || to < from;
+}
+
+void AppendInt(std::string& key, int value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+std::string KeyOf(const ExprInstruction& in) {
+  std::string key;
+  key.push_back(static_cast<char>(in.op));
+  key.push_back(static_cast<char>(in.type));
+  key.push_back(static_cast<char>(in.operand));
+  key.push_back(static_cast<char>(in.scalar_op));
+  for (int arg : in.args) AppendInt(key, arg);
+  AppendInt(key, in.active);
+  AppendInt(key, in.index);
+  return key;
+}
+
+template <typename F>
+void ForEachArg(const ExprInstruction& in, F&& f) {
+  for (int arg : in.args) {
+    if (arg >= 0) f(arg);
+  }
+  if (in.active >= 0) f(in.active);
+}
+
+// Gives each computed value a slot; a slot is free again after its value's last reader. The arguments of an
+// instruction are freed after its own slot is taken: a kernel is run again when it fails, so `out` is never an argument.
+class SlotAllocator {
+ public:
+  SlotAllocator(const std::vector<ExprInstruction>& program, const std::vector<int>& outputs)
+      : program_(program), last_use_(program.size(), -1) {
+    const int n = static_cast<int>(program.size());
+    for (int i = 0; i < n; ++i) ForEachArg(program[i], [&](int arg) { last_use_[arg] = i; });
+    for (int output : outputs) last_use_[output] = n;
+    slots.assign(program.size(), -1);
+    for (int i = 0; i < n; ++i) Place(i);
+  }
+  std::vector<int> slots;
+  std::vector<int64_t> widths;
+
+ private:
+  static bool IsFixed(ExprOpcode op) {
+    return op == ExprOpcode::kConstant || op == ExprOpcode::kParameter;
+  }
+  void Place(int i) {
+    const ExprInstruction& in = program_[i];
+    if (in.op == ExprOpcode::kInput) return;
+    const int64_t width = in.type == TypeId::kText ? 16 : (IsFixed(in.op) ? VectorWidth(in.type) : 8);
+    std::vector<int>& free = width == 16 ? free_text_ : free_;
+    if (!IsFixed(in.op) && !free.empty()) {
+      slots[i] = free.back();
+      free.pop_back();
+    } else {
+      slots[i] = static_cast<int>(widths.size());
+      widths.push_back(width);
+    }
+    ForEachArg(in, [&](int arg) { Free(arg, i); });
+  }
+  void Free(int arg, int reader) {
+    if (last_use_[arg] != reader || slots[arg] < 0 || IsFixed(program_[arg].op)) return;
+    last_use_[arg] = -1;  // an instruction may read a value twice
+    (widths[slots[arg]] == 16 ? free_text_ : free_).push_back(slots[arg]);
+  }
+  const std::vector<ExprInstruction>& program_;
+  std::vector<int> last_use_;
+  std::vector<int> free_, free_text_;
+};
+
+}  // namespace
+
+ExprBuilder::Id ExprBuilder::Add(ExprInstruction instruction, bool fails) {
+  Id active = fails ? instruction.active : kAlways;
+  // A value that was computed where more rows are active has raised whatever this one would.
+  for (Id mask = active;; mask = outer(mask)) {
+    instruction.active = mask;
+    if (auto it = known_.find(KeyOf(instruction)); it != known_.end()) return it->second;
+    if (mask == kAlways) break;
+  }
+  instruction.active = active;
+  const Id id = size();
+  known_.emplace(KeyOf(instruction), id);
+  for (int arg : instruction.args) fails |= arg >= 0 && may_fail(arg);
+  program_.push_back(instruction);
+  may_fail_.push_back(fails ? 1 : 0);
+  return id;
+}
+
+ExprBuilder::Id ExprBuilder::Input(int column, TypeId type) {
+  ExprInstruction in{ExprOpcode::kInput, type, type};
+  in.index = column;
+  return Add(in, false);
+}
+
+ExprBuilder::Id ExprBuilder::Constant(const Value& value, TypeId type) {
+  ExprInstruction in{ExprOpcode::kConstant, type, type};
+  const auto it = std::find(constants_.begin(), constants_.end(), value);
+  in.index = static_cast<int>(it - constants_.begin());
+  if (it == constants_.end()) constants_.push_back(value);
+  return Add(in, false);
+}
+
+ExprBuilder::Id ExprBuilder::Parameter(int index, TypeId type) {
+  ExprInstruction in{ExprOpcode::kParameter, type, type};
+  in.index = index;
+  return Add(in, false);
+}
+
+bool ExprBuilder::HasKernel(ScalarOp op, TypeId operand) {
+  return op != ScalarOp::kCount && Kernels().at(op, operand) != nullptr;
+}
+
+ExprBuilder::Id ExprBuilder::Strict(ScalarOp op, TypeId operand, TypeId result,
+                                    std::span<const Id> args, Id active) {
+  ExprInstruction in{ExprOpcode::kStrict, result, operand, op};
+  std::copy(args.begin(), args.end(), in.args);
+  in.active = active;
+  in.kernel = Kernels().at(op, operand);
+  return Add(in, IsInteger(operand) && IntegerOpFails(op));
+}
+
+ExprBuilder::Id ExprBuilder::Cast(Id arg, TypeId target, Id active) {
+  const TypeId from = type(arg);
+  if (from == target) return arg;
+  ExprInstruction in{ExprOpcode::kCast, target, from};
+  if (from == TypeId::kText) in.op = ExprOpcode::kCastFromText;
+  if (target == TypeId::kText) in.op = ExprOpcode::kCastToText;
+  in.args[0] = arg;
+  in.active = active;
+  if (in.op == ExprOpcode::kCast) {
+    in.kernel = Kernels().cast[static_cast<int>(from)][static_cast<int>(target)];
+  }
+  const bool fails = from == TypeId::kText || (target != TypeId::kText && CastFails(from, target));
+  return Add(in, fails);
+}
+
+ExprBuilder::Id ExprBuilder::Compare(ScalarOp op, Id a, Id b) {
+  const Id args[] = {a, b};
+  if (type(a) != TypeId::kText) return Strict(op, type(a), TypeId::kBool, args, kAlways);
+  switch (op) {
+    case ScalarOp::kEqual: return Text(ExprOpcode::kTextEqual, TypeId::kBool, args);
+    case ScalarOp::kNotEqual: return Text(ExprOpcode::kTextNotEqual, TypeId::kBool, args);
+    case ScalarOp::kLess: return Text(ExprOpcode::kTextLess, TypeId::kBool, args);
+    default: return Text(ExprOpcode::kTextLessEqual, TypeId::kBool, args);
+  }
+}
+
+ExprBuilder::Id ExprBuilder::Text(ExprOpcode op, TypeId result, std::span<const Id> args) {
+  ExprInstruction in{op, result, TypeId::kText};
+  std::copy(args.begin(), args.end(), in.args);
+  return Add(in, false);
+}
+
+ExprBuilder::Id ExprBuilder::And(Id a, Id b) {
+  return Add({ExprOpcode::kAnd, TypeId::kBool, TypeId::kBool, ScalarOp::kCount, {a, b, -1}}, false);
+}
+
+ExprBuilder::Id ExprBuilder::Or(Id a, Id b) {
+  return Add({ExprOpcode::kOr, TypeId::kBool, TypeId::kBool, ScalarOp::kCount, {a, b, -1}}, false);
+}
+
+ExprBuilder::Id ExprBuilder::IsNull(Id a) {
+  return Add({ExprOpcode::kIsNull, TypeId::kBool, type(a), ScalarOp::kCount, {a, -1, -1}}, false);
+}
+
+ExprBuilder::Id ExprBuilder::IsNotNull(Id a) {
+  return Add({ExprOpcode::kIsNotNull, TypeId::kBool, type(a), ScalarOp::kCount, {a, -1, -1}},
+             false);
+}
+
+ExprBuilder::Id ExprBuilder::IsDistinct(Id a, Id b) {
+  const Id equal = Compare(ScalarOp::kEqual, a, b);
+  return Add({ExprOpcode::kIsDistinct, TypeId::kBool, type(a), ScalarOp::kCount, {a, b, equal}},
+             false);
+}
+
+ExprBuilder::Id ExprBuilder::NullIf(Id a, Id equal) {
+  return Add({ExprOpcode::kNullIf, type(a), type(a), ScalarOp::kCount, {a, equal, -1}}, false);
+}
+
+ExprBuilder::Id ExprBuilder::Blend(Id mask, Id a, Id b) {
+  if (a == b) return a;
+  ExprInstruction in{ExprOpcode::kBlend, type(a), type(a), ScalarOp::kSelect, {mask, a, b}};
+  if (type(a) != TypeId::kText) in.kernel = Kernels().at(ScalarOp::kSelect, type(a));
+  return Add(in, false);
+}
+
+ExprBuilder::Id ExprBuilder::Coalesce(Id a, Id b) {
+  return Add({ExprOpcode::kCoalesce, type(a), type(a), ScalarOp::kCount, {a, b, -1}}, false);
+}
+
+ExprBuilder::Id ExprBuilder::Greatest(Id a, Id b) {
+  ExprInstruction in{ExprOpcode::kGreatest, type(a), type(a), ScalarOp::kGreatest, {a, b, -1}};
+  if (type(a) != TypeId::kText) in.kernel = Kernels().at(ScalarOp::kGreatest, type(a));
+  return Add(in, false);
+}
+
+ExprBuilder::Id ExprBuilder::Least(Id a, Id b) {
+  ExprInstruction in{ExprOpcode::kLeast, type(a), type(a), ScalarOp::kLeast, {a, b, -1}};
+  if (type(a) != TypeId::kText) in.kernel = Kernels().at(ScalarOp::kLeast, type(a));
+  return Add(in, false);
+}
+
+ExprBuilder::Id ExprBuilder::Accumulate(Id a, Id b, Id active) {
+  ExprInstruction in{ExprOpcode::kAccumulate, type(a), type(a), ScalarOp::kAdd, {a, b, -1}};
+  in.active = active;
+  in.kernel = Kernels().at(ScalarOp::kAdd, type(a));
+  return Add(in, IsInteger(type(a)));
+}
+
+ExprBuilder::Id ExprBuilder::Mask(ExprOpcode op, Id outer_mask, Id condition) {
+  return Add({op, TypeId::kBool, TypeId::kBool, ScalarOp::kCount, {outer_mask, condition, -1}},
+             false);
+}
+
+CompiledExpr ExprBuilder::Build() && {
+  std::vector<uint8_t> live(program_.size(), 0);
+  for (Id output : outputs_) live[static_cast<size_t>(output)] = 1;
+  for (Id i = size() - 1; i >= 0; --i) {
+    if (live[static_cast<size_t>(i)] == 0) continue;
+    ForEachArg(program_[static_cast<size_t>(i)], [&](int arg) { live[arg] = 1; });
+  }
+  CompiledExpr result;
+  std::vector<int> renumbered(program_.size(), -1);
+  for (size_t i = 0; i < program_.size(); ++i) {
+    if (live[i] == 0) continue;
+    ExprInstruction in = program_[i];
+    for (int& arg : in.args) arg = arg < 0 ? -1 : renumbered[arg];
+    if (in.active >= 0) in.active = renumbered[in.active];
+    renumbered[i] = static_cast<int>(result.program_.size());
+    if (in.op == ExprOpcode::kInput) result.input_columns_.push_back(in.index);
+    result.program_.push_back(in);
+  }
+  std::sort(result.input_columns_.begin(), result.input_columns_.end());
+  for (Id output : outputs_) result.outputs_.push_back(renumbered[static_cast<size_t>(output)]);
+  result.constants_ = std::move(constants_);
+  SlotAllocator allocator(result.program_, result.outputs_);
+  result.data_slot_ = std::move(allocator.slots);
+  result.slot_width_ = std::move(allocator.widths);
+  for (int64_t width : result.slot_width_) result.bytes_per_row_ += width + 1;
+  return result;
+}
+
+}  // namespace adjoin

@@ -1,0 +1,213 @@
+#include "ops/hash_aggregate.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "engine/status.h"
+#include "ops/column_access.h"
+#include "ops/key_table.h"
+
+namespace adjoin {
+namespace {
+
+// Groups and their values, of one block or of all.
+struct Groups {
+  explicit Groups(const HashAggregateSpec& spec) : keys(KeyTypes(spec)) {
+    for (const AggregateSpec& aggregate : spec.aggregates) {
+      const TypeId arg = aggregate.arg < 0 ? TypeId::kInt64 : spec.exprs.output_type(aggregate.arg);
+      accumulators.push_back(MakeAccumulator(aggregate.kind, arg, aggregate.result));
+      distinct.push_back(aggregate.distinct
+                             ? std::make_unique<KeyTable>(std::vector<TypeId>{TypeId::kInt64, arg}, false)
+                             : nullptr);
+    }
+    if (spec.num_keys == 0) Resize(1);
+  }
+  static std::vector<TypeId> KeyTypes(const HashAggregateSpec& spec) {
+    std::vector<TypeId> types;
+    for (int k = 0; k < spec.num_keys; ++k) types.push_back(spec.exprs.output_type(k));
+    return types;
+  }
+  void Resize(int64_t n) {
+    for (auto& accumulator : accumulators) accumulator->Resize(n);
+  }
+  int64_t size() const { return keys.num_keys() == 0 ? 1 : keys.size(); }
+
+  KeyTable keys;
+  std::vector<std::unique_ptr<Accumulator>> accumulators;
+  std::vector<std::unique_ptr<KeyTable>> distinct;  // (group, value) pairs seen, by aggregate
+};
+
+struct AllGroups final : SharedState {
+  std::unique_ptr<Groups> groups;
+  std::vector<Value> parameters;
+  PipelineOptions options;
+};
+
+struct BlockGroups final : LocalState {
+  std::unique_ptr<Groups> groups;
+  ExprScratch scratch;
+  BatchArena arena;
+  std::vector<int64_t> ids;
+  std::vector<Vector> keys;
+};
+
+// Rows that pass a FILTER; null for all.
+const uint8_t* TakenRows(const CompiledExpr& exprs, const ExprScratch& scratch, int filter, int64_t n,
+                         BatchArena& arena) {
+  if (filter < 0) return nullptr;
+  const Vector& condition = exprs.output(scratch, filter);
+  if (condition.valid == nullptr) return condition.as<uint8_t>();
+  uint8_t* take = arena.Make<uint8_t>(n);
+  for (int64_t r = 0; r < n; ++r) take[r] = condition.as<uint8_t>()[r] & condition.valid[r];
+  return take;
+}
+
+// Notes which values of which groups a block has, where the argument is not NULL and `take` says so.
+void NoteDistinct(KeyTable& pairs, const Vector& arg, const uint8_t* take, const int64_t* groups, int64_t n,
+                  BatchArena& arena) {
+  int32_t* rows = arena.Make<int32_t>(n);
+  int64_t* of_group = arena.Make<int64_t>(n);
+  int64_t m = 0;
+  for (int64_t r = 0; r < n; ++r) {
+    if (arg.is_null(r) || (take != nullptr && take[r] == 0)) continue;
+    of_group[m] = groups == nullptr ? 0 : groups[r];
+    rows[m++] = static_cast<int32_t>(r);
+  }
+  Vector keys[2] = {{TypeId::kInt64, of_group, nullptr}, Gather(arg, rows, m, arena)};
+  keys[1].valid = nullptr;
+  pairs.FindOrAdd(keys, m, arena.Make<int64_t>(m));
+}
+
+// Adds the pairs of a block that are new to all earlier blocks to the accumulator. map[g]: the block's group g.
+void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t>& map, Accumulator& accumulator) {
+  BatchArena arena;
+  constexpr int64_t kChunk = 4096;
+  for (int64_t begin = 0; begin < from.size(); begin += kChunk) {
+    const int64_t n = std::min(kChunk, from.size() - begin);
+    arena.Reset();
+    const Vector local = from.Key(0, begin, n, arena);
+    const Vector value = from.Key(1, begin, n, arena);
+    int64_t* groups = arena.Make<int64_t>(n);
+    for (int64_t i = 0; i < n; ++i) groups[i] = map.empty() ? 0 : map[local.as<int64_t>()[i]];
+    const Vector keys[2] = {{TypeId::kInt64, groups, nullptr}, value};
+    int64_t* ids = arena.Make<int64_t>(n);
+    int64_t next_new = to.size();
+    to.FindOrAdd(keys, n, ids);
+    uint8_t* is_new = arena.Make<uint8_t>(n);
+    for (int64_t i = 0; i < n; ++i) {
+      is_new[i] = ids[i] == next_new ? 1 : 0;
+      next_new += is_new[i];
+    }
+    accumulator.Update(&value, is_new, groups, n);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SharedState>> HashAggregate::Open(RunState& run,
+                                                                 const PipelineOptions& options) const {
+  auto all = std::make_unique<AllGroups>();
+  all->parameters = run.parameters;
+  all->options = options;
+  return all;
+}
+
+std::unique_ptr<LocalState> HashAggregate::MakeBlock(const SharedState& shared) const {
+  const auto& all = static_cast<const AllGroups&>(shared);
+  auto block = std::make_unique<BlockGroups>();
+  block->groups = std::make_unique<Groups>(spec_);
+  spec_.exprs.Prepare(block->scratch, all.options.batch_rows, all.parameters);
+  block->ids.resize(static_cast<size_t>(all.options.batch_rows));
+  block->keys.resize(static_cast<size_t>(spec_.num_keys));
+  return block;
+}
+
+absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&, LocalState& local) const {
+  auto& block = static_cast<BlockGroups&>(local);
+  Groups& groups = *block.groups;
+  block.arena.Reset();
+  ADJOIN_RETURN_IF_ERROR(spec_.exprs.Run(block.scratch, batch.columns, batch.rows));
+  const int64_t* ids = nullptr;
+  if (spec_.num_keys > 0) {
+    for (int k = 0; k < spec_.num_keys; ++k) block.keys[k] = spec_.exprs.output(block.scratch, k);
+    groups.keys.FindOrAdd(block.keys, batch.rows, block.ids.data());
+    groups.Resize(groups.keys.size());
+    ids = block.ids.data();
+  }
+  for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
+    const AggregateSpec& aggregate = spec_.aggregates[a];
+    const uint8_t* take = TakenRows(spec_.exprs, block.scratch, aggregate.filter, batch.rows, block.arena);
+    const Vector* arg = aggregate.arg < 0 ? nullptr : &spec_.exprs.output(block.scratch, aggregate.arg);
+    if (aggregate.distinct) {
+      NoteDistinct(*groups.distinct[a], *arg, take, ids, batch.rows, block.arena);
+    } else {
+      groups.accumulators[a]->Update(arg, take, ids, batch.rows);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState& shared, bool*) const {
+  auto& block = static_cast<BlockGroups&>(*local);
+  auto& all = static_cast<AllGroups&>(shared);
+  std::vector<int64_t> map(static_cast<size_t>(block.groups->size()));
+  std::vector<std::unique_ptr<KeyTable>> distinct = std::move(block.groups->distinct);
+  if (all.groups == nullptr) {
+    all.groups = std::move(block.groups);
+    for (size_t g = 0; g < map.size(); ++g) map[g] = static_cast<int64_t>(g);
+    all.groups->distinct = Groups(spec_).distinct;
+  } else {
+    BatchArena arena;
+    constexpr int64_t kChunk = 4096;
+    const auto size = static_cast<int64_t>(map.size());
+    for (int64_t begin = 0; begin < size && spec_.num_keys > 0; begin += kChunk) {
+      const int64_t n = std::min(kChunk, size - begin);
+      arena.Reset();
+      for (int k = 0; k < spec_.num_keys; ++k) block.keys[k] = block.groups->keys.Key(k, begin, n, arena);
+      all.groups->keys.FindOrAdd(block.keys, n, map.data() + begin);
+    }
+    all.groups->Resize(all.groups->size());
+    for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
+      all.groups->accumulators[a]->Merge(*block.groups->accumulators[a], map.data(), size);
+    }
+  }
+  for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
+    if (!spec_.aggregates[a].distinct) continue;
+    MergeDistinct(*distinct[a], *all.groups->distinct[a], map, *all.groups->accumulators[a]);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TableRef> HashAggregate::Finish(SharedState& shared, RunState& run) const {
+  auto& all = static_cast<AllGroups&>(shared);
+  if (all.groups == nullptr) all.groups = std::make_unique<Groups>(spec_);
+  const Groups& groups = *all.groups;
+  std::vector<ColumnRef> columns;
+  const int64_t chunk_rows = all.options.morsel_rows;
+  for (size_t c = 0; c < spec_.schema.fields.size(); ++c) {
+    ColumnAssembler assembler(spec_.schema.fields[c].type);
+    const auto key = static_cast<int>(c);
+    for (int64_t begin = 0; begin < groups.size(); begin += chunk_rows) {
+      const int64_t n = std::min(chunk_rows, groups.size() - begin);
+      BatchArena arena;
+      Vector values;
+      if (key < spec_.num_keys) {
+        values = groups.keys.Key(key, begin, n, arena);
+      } else {
+        ADJOIN_ASSIGN_OR_RETURN(values, groups.accumulators[c - spec_.num_keys]->Result(begin, n, arena));
+      }
+      ColumnChunk chunk(values.type);
+      chunk.Append(values, n);
+      assembler.Add(std::move(chunk));
+    }
+    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, assembler.Finish(run.budget));
+    columns.push_back(std::move(column));
+  }
+  return Table::MakeUnchecked(spec_.schema, std::move(columns), groups.size());
+}
+
+std::string HashAggregate::Describe() const {
+  return absl::StrCat("aggregate ", spec_.aggregates.size(), " by ", spec_.num_keys, " keys");
+}
+
+}  // namespace adjoin

@@ -1,0 +1,221 @@
+#include "ops/hash_join.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/status.h"
+
+namespace adjoin {
+namespace {
+
+struct BuildSide final : SharedState {
+  double expansion() const override { return index->rows_per_key(); }
+  TableRef table;
+  std::unique_ptr<JoinIndex> index;
+};
+
+struct ProbeState final : LocalState {
+  int64_t capacity = 0;
+  ExprScratch keys, residual;
+  std::vector<Vector> key_columns, pair_columns, out_columns;
+  KeyScratch lookup;
+  BatchArena pair_arena, out_arena;
+  std::vector<int64_t> ids;
+  // Candidate pairs, and those that passed and wait to be handed on; right -1 stands for NULLs.
+  std::vector<int32_t> left, out_left;
+  std::vector<int64_t> right, out_right;
+};
+
+bool IsOuter(JoinType type) { return type == JoinType::kLeft || type == JoinType::kSingle; }
+bool IsPairless(JoinType type) {
+  return type == JoinType::kSemi || type == JoinType::kAnti || type == JoinType::kNullAwareAnti;
+}
+
+// One batch on its way through the join.
+class Probe {
+ public:
+  Probe(const HashJoinSpec& spec, const BuildSide& build, const Batch& in, ProbeState& state, BatchConsumer next)
+      : spec_(spec), build_(build), in_(in), state_(state), next_(next) {}
+
+  absl::Status Run() {
+    ADJOIN_RETURN_IF_ERROR(FindKeys());
+    if (IsPairless(spec_.type) && !spec_.residual.has_value()) return EmitByExistence();
+    for (int64_t row = 0; row < in_.rows; ++row) {
+      if (state_.ids[row] < 0) continue;
+      const JoinIndex::Rows matches = build_.index->RowsOf(state_.ids[row]);
+      for (const uint32_t* match = matches.begin; match < matches.end;) {
+        const int64_t room = state_.capacity - num_pairs_;
+        const int64_t take = std::min<int64_t>(room, matches.end - match);
+        for (int64_t i = 0; i < take; ++i) {
+          state_.left[num_pairs_ + i] = static_cast<int32_t>(row);
+          state_.right[num_pairs_ + i] = match[i];
+        }
+        num_pairs_ += take;
+        match += take;
+        if (num_pairs_ == state_.capacity) ADJOIN_RETURN_IF_ERROR(TestPairs());
+      }
+    }
+    ADJOIN_RETURN_IF_ERROR(TestPairs());
+    ADJOIN_RETURN_IF_ERROR(CloseRows(in_.rows));
+    return Flush();
+  }
+
+ private:
+  absl::Status FindKeys() {
+    state_.ids.resize(static_cast<size_t>(in_.rows));
+    ADJOIN_RETURN_IF_ERROR(spec_.left.exprs.Run(state_.keys, in_.columns, in_.rows));
+    for (size_t k = 0; k < state_.key_columns.size(); ++k) {
+      state_.key_columns[k] = spec_.left.exprs.output(state_.keys, static_cast<int>(k));
+    }
+    build_.index->Find(state_.key_columns, in_.rows, state_.ids.data(), state_.lookup);
+    return absl::OkStatus();
+  }
+
+  absl::Status EmitByExistence() {
+    const bool null_aware = spec_.type == JoinType::kNullAwareAnti && build_.table->num_rows() > 0;
+    if (null_aware && build_.index->rows_with_nulls() > 0) return absl::OkStatus();
+    for (int64_t row = 0; row < in_.rows; ++row) {
+      const bool found = state_.ids[row] >= 0;
+      const bool unknown = null_aware && state_.key_columns[0].is_null(row);
+      const bool keep = spec_.type == JoinType::kSemi ? found : !found && !unknown;
+      if (keep) state_.out_left[num_out_++] = static_cast<int32_t>(row);
+    }
+    return Flush();
+  }
+
+  // Hands the candidate pairs that the residual lets pass on to the output buffer.
+  absl::Status TestPairs() {
+    const int64_t n = num_pairs_;
+    num_pairs_ = 0;
+    if (n == 0) return absl::OkStatus();
+    if (spec_.type == JoinType::kInner && !spec_.residual.has_value()) {
+      state_.left.swap(state_.out_left);
+      state_.right.swap(state_.out_right);
+      num_out_ = n;
+      return Flush();
+    }
+    const uint8_t* value = nullptr;
+    const uint8_t* valid = nullptr;
+    if (spec_.residual.has_value()) {
+      state_.pair_arena.Reset();
+      for (int c : spec_.residual->input_columns()) {
+        state_.pair_columns[c] = PairColumn(c, state_.left.data(), state_.right.data(), n, false, state_.pair_arena);
+      }
+      ADJOIN_RETURN_IF_ERROR(spec_.residual->Run(state_.residual, state_.pair_columns, n));
+      value = spec_.residual->output(state_.residual, 0).as<uint8_t>();
+      valid = spec_.residual->output(state_.residual, 0).valid;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      if (value != nullptr && (value[i] == 0 || (valid != nullptr && valid[i] == 0))) continue;
+      ADJOIN_RETURN_IF_ERROR(Accept(state_.left[i], state_.right[i]));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Accept(int32_t row, int64_t match) {
+    if (spec_.type == JoinType::kInner) return Emit(row, match);
+    ADJOIN_RETURN_IF_ERROR(CloseRows(row));
+    const bool first = !matched_;
+    matched_ = true;
+    switch (spec_.type) {
+      case JoinType::kSemi: return first ? Emit(row, match) : absl::OkStatus();
+      case JoinType::kLeft: return Emit(row, match);
+      case JoinType::kSingle:
+        if (first) return Emit(row, match);
+        return SqlError(sqlstate::kCardinalityViolation,
+                        "more than one row returned by a subquery used as an expression");
+      default: return absl::OkStatus();
+    }
+  }
+
+  // All candidates of the left rows before `row` have been seen: what found nothing is handed on where that is the rule.
+  absl::Status CloseRows(int64_t row) {
+    if (spec_.type == JoinType::kInner || spec_.type == JoinType::kSemi) {
+      if (row > closed_) closed_ = row, matched_ = false;
+      return absl::OkStatus();
+    }
+    for (; closed_ < row; ++closed_, matched_ = false) {
+      if (!matched_) ADJOIN_RETURN_IF_ERROR(Emit(static_cast<int32_t>(closed_), -1));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Emit(int32_t row, int64_t match) {
+    state_.out_left[num_out_] = row;
+    state_.out_right[num_out_] = match;
+    return ++num_out_ == state_.capacity ? Flush() : absl::OkStatus();
+  }
+
+  absl::Status Flush() {
+    const int64_t n = num_out_;
+    num_out_ = 0;
+    if (n == 0) return absl::OkStatus();
+    state_.out_arena.Reset();
+    every_row_once_ = n == in_.rows;
+    for (int64_t i = 0; i < n && every_row_once_; ++i) every_row_once_ = state_.out_left[i] == i;
+    for (size_t c = 0; c < spec_.output.size(); ++c) {
+      const int column = spec_.output[c];
+      if (every_row_once_ && column < spec_.left_width) {
+        state_.out_columns[c] = in_.columns[column];
+      } else {
+        state_.out_columns[c] = PairColumn(column, state_.out_left.data(), state_.out_right.data(), n,
+                                           IsOuter(spec_.type), state_.out_arena);
+      }
+    }
+    return next_(Batch{n, state_.out_columns, -1});
+  }
+
+  Vector PairColumn(int column, const int32_t* left, const int64_t* right, int64_t n, bool outer,
+                    BatchArena& arena) const {
+    if (column < spec_.left_width) return Gather(in_.columns[column], left, n, arena);
+    return GatherColumn(*build_.table->column(spec_.right_columns[column - spec_.left_width]), right, n, outer,
+                        arena);
+  }
+
+  const HashJoinSpec& spec_;
+  const BuildSide& build_;
+  const Batch& in_;
+  ProbeState& state_;
+  BatchConsumer next_;
+  int64_t num_pairs_ = 0;
+  int64_t num_out_ = 0;
+  int64_t closed_ = 0;    // left rows before this one are done
+  bool matched_ = false;  // row closed_ has had a match
+  bool every_row_once_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SharedState>> HashJoin::Open(RunState& run, const PipelineOptions& options) const {
+  auto build = std::make_unique<BuildSide>();
+  ADJOIN_ASSIGN_OR_RETURN(build->table, spec_.right_relation.Resolve(run));
+  ADJOIN_ASSIGN_OR_RETURN(build->index, JoinIndex::Build(spec_.right, *build->table, run, options));
+  return build;
+}
+
+std::unique_ptr<LocalState> HashJoin::MakeLocal(const SharedState*, const RunState& run,
+                                                const PipelineOptions& options) const {
+  auto state = std::make_unique<ProbeState>();
+  state->capacity = options.batch_rows;
+  spec_.left.exprs.Prepare(state->keys, options.batch_rows, run.parameters);
+  if (spec_.residual.has_value()) spec_.residual->Prepare(state->residual, options.batch_rows, run.parameters);
+  const auto n = static_cast<size_t>(options.batch_rows);
+  state->left.resize(n), state->out_left.resize(n);
+  state->right.resize(n), state->out_right.resize(n);
+  state->key_columns.resize(spec_.left.null_safe.size());
+  state->pair_columns.resize(static_cast<size_t>(spec_.left_width) + spec_.right_columns.size());
+  state->out_columns.resize(spec_.output.size());
+  return state;
+}
+
+absl::Status HashJoin::Push(const Batch& in, const SharedState* shared, LocalState& local,
+                            BatchConsumer next) const {
+  return Probe(spec_, static_cast<const BuildSide&>(*shared), in, static_cast<ProbeState&>(local), next).Run();
+}
+
+std::string HashJoin::Describe() const {
+  static constexpr const char* kNames[] = {"", "left ", "semi ", "anti ", "null-aware anti ", "single "};
+  return absl::StrCat(kNames[static_cast<int>(spec_.type)],
+                      spec_.left.null_safe.empty() ? "cross join " : "hash join ", spec_.right_relation.ToString(),
+                      spec_.residual.has_value() ? " with residual" : "");
+}
+
+}  // namespace adjoin

@@ -1,0 +1,50 @@
+// Hash joins: the right side is indexed when the pipeline opens, left batches stream through.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ops/expression.h"
+#include "ops/join_index.h"
+#include "ops/pipeline.h"
+
+namespace adjoin {
+
+enum class JoinType : uint8_t {
+  kInner,
+  kLeft,           // unmatched left rows once, with NULLs on the right
+  kSemi, kAnti,
+  kNullAwareAnti,  // NOT IN by one key, without residual
+  kSingle,         // kLeft, and an error (21000) where a left row matches two
+};
+
+struct HashJoinSpec {
+  JoinType type = JoinType::kInner;
+  JoinKeys left, right;              // over the batch's columns; over the right table's
+  RelationRef right_relation;
+  // A *pair* has the batch's columns, then these of the right table.
+  int left_width = 0;
+  std::vector<int> right_columns;
+  std::optional<CompiledExpr> residual;  // over a pair
+  std::vector<int> output;           // columns of a pair; semi and anti joins: of the batch
+};
+
+// Output: left rows in order, a row's matches in right row order.
+class HashJoin final : public StreamOperator {
+ public:
+  explicit HashJoin(HashJoinSpec spec) : spec_(std::move(spec)) {}
+  absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run,
+                                                    const PipelineOptions& options) const override;
+  std::unique_ptr<LocalState> MakeLocal(const SharedState* shared, const RunState& run,
+                                        const PipelineOptions& options) const override;
+  absl::Status Push(const Batch& in, const SharedState* shared, LocalState& local,
+                    BatchConsumer next) const override;
+  std::string Describe() const override;
+
+ private:
+  HashJoinSpec spec_;
+};
+
+}  // namespace adjoin

@@ -1,0 +1,93 @@
+// Dense ids for keys of any types: the hash table under joins, group-bys, DISTINCT and contractions.
+//
+// A key is normalised to a few 64-bit words (NaN is one value, -0 is 0, text is the code of an interned string), so that
+// comparing is comparing words. One integer key in a small range is looked up in an array instead.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ops/arena.h"
+#include "ops/vector.h"
+
+namespace adjoin {
+
+// Ids of strings, in first-seen order. Not thread-safe while adding; Find may run at once with Find.
+class TextTable {
+ public:
+  int32_t FindOrAdd(std::string_view text);
+  int32_t Find(std::string_view text) const;  // -1 where absent
+  std::string_view at(int32_t code) const { return entries_[static_cast<size_t>(code)]; }
+
+ private:
+  struct Recent {
+    const char* text = nullptr;
+    int32_t code = -1;
+  };
+  size_t Slot(std::string_view text, uint32_t hash) const;
+  void Grow();
+  std::vector<std::string_view> entries_;
+  std::vector<uint64_t> slots_;               // hash << 32 | code + 1; 0 is empty
+  std::vector<Recent> recent_;                // codes by address, to be checked: views of one dictionary repeat
+  TextArena arena_;
+};
+
+// Buffers that a lookup needs. One a thread.
+struct KeyScratch {
+  std::vector<uint64_t> words;                // word-major
+  std::vector<uint64_t> hashes;
+  std::vector<uint8_t> absent;                // Find: rows with text the table has never seen
+  std::vector<uint64_t> nulls;                // bit k of row r: key k is NULL
+};
+
+class KeyTable {
+ public:
+  // `nullable` false: the caller never hands in NULLs.
+  explicit KeyTable(std::vector<TypeId> types, bool nullable = true);
+
+  // ids[r] = id of row r's key, from 0 in first-seen order; NULLs are equal. Not thread-safe.
+  void FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids);
+  // The same without adding; -1 where absent. Thread-safe with a scratch of one's own, while nobody adds.
+  void Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const;
+
+  int64_t size() const { return size_; }
+  int num_keys() const { return static_cast<int>(fields_.size()); }
+  // Values of key k of ids [begin, begin + n); text is views that live as long as the table.
+  Vector Key(int k, int64_t begin, int64_t n, BatchArena& arena) const;
+
+ private:
+  struct Field {
+    TypeId type;
+    int word, shift, bits;
+    int null_word = -1, null_shift = 0;       // where the NULL flag is; -1: not kept
+    int text = -1;                            // in texts_
+  };
+  void PlaceFields(const std::vector<TypeId>& types, bool nullable);
+  template <bool kAdd, typename Texts>
+  void Encode(std::span<const Vector> keys, int64_t n, KeyScratch& scratch, Texts& texts) const;
+  bool CoverDense(const uint64_t* words, const uint64_t* nulls, int64_t n);
+  void LeaveDense();
+  void HashWords(int64_t n, KeyScratch& scratch) const;
+  bool Equals(int64_t id, const KeyScratch& scratch, int64_t row, int64_t n) const;
+  void AddHashed(int64_t n, int64_t* ids);
+  void AddDense(int64_t n, int64_t* ids);
+  int64_t Append(const KeyScratch& scratch, int64_t row, int64_t n);
+  void Grow(int64_t least);
+
+  std::vector<Field> fields_;
+  int num_words_ = 0;
+  bool null_apart_ = false;                   // one 64-bit key: its NULL has an id of its own
+  int64_t null_id_ = -1;
+  int64_t size_ = 0;
+  std::vector<uint64_t> stored_;              // num_words_ an id
+  std::vector<uint64_t> slots_;               // hash << 32 | id + 1; 0 is empty
+  std::vector<TextTable> texts_;
+  bool dense_possible_ = false;
+  int64_t dense_first_ = 0;                   // the key of dense_[0]
+  std::vector<int32_t> dense_;                // id + 1
+  KeyScratch scratch_;
+};
+
+}  // namespace adjoin

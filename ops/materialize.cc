@@ -1,0 +1,111 @@
+#include "ops/materialize.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "engine/status.h"
+#include "ops/column_access.h"
+#include "ops/scan.h"
+
+namespace adjoin {
+namespace {
+
+struct KeptRows final : SharedState {
+  std::vector<ColumnAssembler> columns;
+  int64_t rows = 0;
+  int64_t offset = 0;
+  int64_t limit = -1;
+  // The rows that matter; later ones are not kept.
+  int64_t wanted() const {
+    if (limit < 0) return std::numeric_limits<int64_t>::max();
+    return limit > std::numeric_limits<int64_t>::max() - offset ? std::numeric_limits<int64_t>::max()
+                                                                : limit + offset;
+  }
+};
+
+struct BlockRows final : LocalState {
+  std::vector<ColumnChunk> columns;
+  int64_t rows = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SharedState>> MaterializeSink::Open(RunState& run,
+                                                                   const PipelineOptions&) const {
+  auto shared = std::make_unique<KeptRows>();
+  for (const Field& field : schema_.fields) shared->columns.emplace_back(field.type);
+  if (!limited_) return shared;
+  ExprScratch scratch;
+  bounds_.Prepare(scratch, 1, run.parameters);
+  ADJOIN_RETURN_IF_ERROR(bounds_.Run(scratch, {}, 1));
+  const Value limit = SingleValue(bounds_, scratch, 0);
+  const Value offset = SingleValue(bounds_, scratch, 1);
+  if (!limit.is_null()) shared->limit = limit.as_int();
+  if (!offset.is_null()) shared->offset = offset.as_int();
+  if (!limit.is_null() && shared->limit < 0) {
+    return SqlError(sqlstate::kInvalidRowCountInLimit, "LIMIT must not be negative");
+  }
+  if (shared->offset < 0) {
+    return SqlError(sqlstate::kInvalidRowCountInOffset, "OFFSET must not be negative");
+  }
+  return shared;
+}
+
+std::unique_ptr<LocalState> MaterializeSink::MakeBlock(const SharedState&) const {
+  auto block = std::make_unique<BlockRows>();
+  for (const Field& field : schema_.fields) block->columns.emplace_back(field.type);
+  return block;
+}
+
+absl::Status MaterializeSink::Consume(const Batch& batch, const SharedState& shared,
+                                      LocalState& local) const {
+  auto& block = static_cast<BlockRows&>(local);
+  const int64_t wanted = static_cast<const KeptRows&>(shared).wanted();
+  const int64_t n = std::min(batch.rows, wanted - block.rows);
+  if (n <= 0) return absl::OkStatus();
+  for (size_t c = 0; c < block.columns.size(); ++c) block.columns[c].Append(batch.columns[c], n);
+  block.rows += n;
+  return absl::OkStatus();
+}
+
+absl::Status MaterializeSink::Merge(std::unique_ptr<LocalState> local, SharedState& shared,
+                                    bool* done) const {
+  auto& block = static_cast<BlockRows&>(*local);
+  auto& kept = static_cast<KeptRows&>(shared);
+  for (size_t c = 0; c < block.columns.size(); ++c) kept.columns[c].Add(std::move(block.columns[c]));
+  kept.rows += block.rows;
+  *done = kept.rows >= kept.wanted();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TableRef> MaterializeSink::Finish(SharedState& shared, RunState& run) const {
+  auto& kept = static_cast<KeptRows&>(shared);
+  int64_t rows = std::max<int64_t>(0, kept.rows - kept.offset);
+  if (kept.limit >= 0) rows = std::min(rows, kept.limit);
+  std::vector<ColumnRef> columns;
+  for (ColumnAssembler& assembler : kept.columns) {
+    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, assembler.Finish(run.budget, kept.offset, kept.limit));
+    columns.push_back(std::move(column));
+  }
+  return Table::MakeUnchecked(schema_, std::move(columns), rows);
+}
+
+absl::Status ViewStep::Run(RunState& state) const {
+  ADJOIN_ASSIGN_OR_RETURN(const TableRef table, from_.Resolve(state));
+  std::vector<ColumnRef> columns;
+  for (int c : columns_) columns.push_back(table->column(c));
+  SetRelation(state, out_slot_, Table::MakeUnchecked(schema_, std::move(columns), table->num_rows()));
+  return absl::OkStatus();
+}
+
+std::string ViewStep::Describe() const {
+  return absl::StrCat("slot ", out_slot_, " = columns of ", from_.ToString());
+}
+
+void SetRelation(RunState& state, int slot, TableRef table) {
+  if (state.relations.size() <= static_cast<size_t>(slot)) state.relations.resize(static_cast<size_t>(slot) + 1);
+  state.relations[static_cast<size_t>(slot)] = std::move(table);
+}
+
+}  // namespace adjoin

@@ -1,0 +1,51 @@
+// Order-preserving codes: one or two 64-bit numbers a sort key, so that comparing rows is comparing numbers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ops/pipeline.h"
+#include "ops/vector.h"
+
+namespace adjoin {
+
+struct SortOrder {
+  bool descending = false;
+  bool nulls_first = false;
+};
+
+// Codes of the rows of some key columns, in SQL's order (NaN above every number, 0 equal to -0, text by bytes).
+class SortCodes {
+ public:
+  // `orders` may be shorter than `keys`: ascending, NULLs last.
+  SortCodes(std::span<const Vector> keys, std::span<const SortOrder> orders, int64_t rows);
+  bool Equal(int64_t a, int64_t b) const {
+    for (const auto& column : columns_) {
+      if (column[a] != column[b]) return false;
+    }
+    return true;
+  }
+  bool Less(int64_t a, int64_t b) const {
+    for (const auto& column : columns_) {
+      if (column[a] != column[b]) return column[a] < column[b];
+    }
+    return a < b;
+  }
+  bool empty() const { return columns_.empty(); }
+  // The code that decides first. REQUIRES: !empty().
+  uint64_t First(int64_t row) const { return columns_[0][row]; }
+  bool single() const { return columns_.size() == 1; }
+
+ private:
+  std::vector<std::vector<uint64_t>> columns_;
+};
+
+// Sorts row numbers by their codes; equal ones by row number. REQUIRES: `rows` ascending.
+void SortRows(const SortCodes& codes, std::span<int64_t> rows);
+// The same for all rows of a table, in blocks on the pool that are then merged.
+absl::StatusOr<std::vector<int64_t>> SortAllRows(const SortCodes& codes, int64_t rows, const RunState& run,
+                                                 const PipelineOptions& options);
+
+}  // namespace adjoin

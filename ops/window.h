@@ -1,0 +1,51 @@
+// Window functions over a stored relation.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/accumulator.h"
+#include "ops/expression.h"
+#include "ops/pipeline.h"
+#include "ops/sort_codes.h"
+#include "ops/window_frame.h"
+
+namespace adjoin {
+
+enum class WindowKind : uint8_t {
+  kCountStar, kCount, kSum, kAvg, kMin, kMax, kRowNumber, kRank, kDenseRank, kLag, kLead, kFirstValue, kLastValue
+};
+
+// Numbers are outputs of WindowSpec::exprs; -1 for absent.
+struct WindowCallSpec {
+  WindowKind kind = WindowKind::kRowNumber;
+  int arg = -1, offset = -1, fallback = -1, filter = -1;
+  TypeId result = TypeId::kInt64;
+};
+
+struct WindowSpec {
+  RelationRef relation;
+  CompiledExpr exprs;                // over the relation: partition keys, order keys, then what calls read
+  int num_partition = 0, num_order = 0;
+  std::vector<SortOrder> orders;     // of the order keys
+  WindowFrameSpec frame;
+  std::vector<WindowCallSpec> calls;
+  std::vector<int> columns;          // of the relation, that go out before the calls
+  Schema schema;                     // of the result
+};
+
+// Output rows are the relation's, in its order. Partitions are computed side by side on the pool.
+class WindowStep final : public Step {
+ public:
+  WindowStep(WindowSpec spec, int out_slot, PipelineOptions options)
+      : spec_(std::move(spec)), out_slot_(out_slot), options_(options) {}
+  absl::Status Run(RunState& state) const override;
+  std::string Describe() const override;
+
+ private:
+  WindowSpec spec_;
+  int out_slot_;
+  PipelineOptions options_;
+};
+
+}  // namespace adjoin

@@ -1,0 +1,247 @@
+#include "ops/window_call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/status.h"
+#include "engine/types.h"
+#include "ops/window_fold.h"
+
+namespace adjoin {
+namespace {
+
+struct Plus {
+  double operator()(double a, double b) const { return a + b; }
+};
+
+template <typename T>
+struct MaybeValue {
+  T value{};
+  bool present = false;
+};
+
+template <typename T, bool kGreatest>
+struct Better {
+  MaybeValue<T> operator()(const MaybeValue<T>& a, const MaybeValue<T>& b) const {
+    if (!a.present) return b;
+    if (!b.present) return a;
+    const bool second = kGreatest ? SqlLess(a.value, b.value) : SqlLess(b.value, a.value);
+    return second ? b : a;
+  }
+};
+
+// Calls f(position, parts, number of parts) for every row of the partition.
+template <typename F>
+absl::Status ForEachFrame(const WindowFrameSpec& spec, const WindowPartition& partition, F&& f) {
+  PositionRange parts[3];
+  for (int64_t i = 0; i < partition.size(); ++i) {
+    const int count = partition.FrameParts(spec, i, parts);
+    ADJOIN_RETURN_IF_ERROR(f(i, parts, count));
+  }
+  return absl::OkStatus();
+}
+
+int64_t CountIn(const std::vector<int64_t>& running, const PositionRange* parts, int count) {
+  int64_t total = 0;
+  for (int p = 0; p < count; ++p) total += running[parts[p].end] - running[parts[p].begin];
+  return total;
+}
+
+int64_t IntAt(const Vector& v, int64_t row) {
+  switch (v.type) {
+    case TypeId::kInt16: return v.as<int16_t>()[row];
+    case TypeId::kInt32: return v.as<int32_t>()[row];
+    default: return v.as<int64_t>()[row];
+  }
+}
+
+}  // namespace
+
+WindowColumn::WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows)
+    : spec_(spec),
+      exprs_(std::move(exprs)),
+      data_(static_cast<size_t>(rows * VectorWidth(spec.result))),
+      valid_(static_cast<size_t>(rows), 1) {}
+
+Vector WindowColumn::Result() {
+  const bool nulls = !valid_.empty() && std::memchr(valid_.data(), 0, valid_.size()) != nullptr;
+  return {spec_.result, data_.data(), nulls ? valid_.data() : nullptr};
+}
+
+absl::Status WindowColumn::Compute(const WindowFrameSpec& frame, const WindowPartition& partition) {
+  switch (spec_.kind) {
+    case WindowKind::kRowNumber:
+    case WindowKind::kRank:
+    case WindowKind::kDenseRank: ComputeRank(partition); return absl::OkStatus();
+    case WindowKind::kLag:
+    case WindowKind::kLead: ComputeShift(partition); return absl::OkStatus();
+    case WindowKind::kFirstValue:
+    case WindowKind::kLastValue: ComputeEnd(frame, partition); return absl::OkStatus();
+    default: return ComputeAggregate(frame, partition);
+  }
+}
+
+void WindowColumn::ComputeRank(const WindowPartition& partition) {
+  for (int64_t i = 0; i < partition.size(); ++i) {
+    int64_t rank = i + 1;
+    if (spec_.kind == WindowKind::kRank) rank = partition.peers(i).begin + 1;
+    if (spec_.kind == WindowKind::kDenseRank) rank = partition.group(i) + 1;
+    Put<int64_t>(partition.row(i), rank);
+  }
+}
+
+void WindowColumn::Set(int64_t row, const Vector& from, int64_t at) {
+  if (from.is_null(at)) return SetNull(row);
+  const int64_t width = VectorWidth(spec_.result);
+  std::memcpy(data_.data() + row * width, from.as<std::byte>() + at * width, static_cast<size_t>(width));
+}
+
+void WindowColumn::ComputeShift(const WindowPartition& partition) {
+  for (int64_t i = 0; i < partition.size(); ++i) {
+    const int64_t row = partition.row(i);
+    int64_t offset = 1;
+    if (spec_.offset >= 0) {
+      const Vector& offsets = exprs_[spec_.offset];
+      if (offsets.is_null(row)) {
+        SetNull(row);
+        continue;
+      }
+      offset = IntAt(offsets, row);
+    }
+    const int64_t size = partition.size();
+    offset = std::clamp(offset, -size, size);
+    const int64_t source = spec_.kind == WindowKind::kLag ? i - offset : i + offset;
+    if (source >= 0 && source < size) {
+      Set(row, exprs_[spec_.arg], partition.row(source));
+    } else if (spec_.fallback >= 0) {
+      Set(row, exprs_[spec_.fallback], row);
+    } else {
+      SetNull(row);
+    }
+  }
+}
+
+void WindowColumn::ComputeEnd(const WindowFrameSpec& frame, const WindowPartition& partition) {
+  PositionRange parts[3];
+  for (int64_t i = 0; i < partition.size(); ++i) {
+    const int count = partition.FrameParts(frame, i, parts);
+    const int64_t row = partition.row(i);
+    if (count == 0) {
+      SetNull(row);
+    } else if (spec_.kind == WindowKind::kFirstValue) {
+      Set(row, exprs_[spec_.arg], partition.row(parts[0].begin));
+    } else {
+      Set(row, exprs_[spec_.arg], partition.row(parts[count - 1].end - 1));
+    }
+  }
+}
+
+bool WindowColumn::IsTaken(int64_t row) const {
+  if (spec_.filter >= 0) {
+    const Vector& filter = exprs_[spec_.filter];
+    if (filter.is_null(row) || filter.as<uint8_t>()[row] == 0) return false;
+  }
+  return spec_.kind == WindowKind::kCountStar || !exprs_[spec_.arg].is_null(row);
+}
+
+// [p]: rows that count among the first p. Counts are exact, so a range's is a difference.
+std::vector<int64_t> WindowColumn::RunningCounts(const WindowPartition& partition) const {
+  std::vector<int64_t> counts(static_cast<size_t>(partition.size()) + 1);
+  for (int64_t i = 0; i < partition.size(); ++i) {
+    counts[i + 1] = counts[i] + (IsTaken(partition.row(i)) ? 1 : 0);
+  }
+  return counts;
+}
+
+absl::Status WindowColumn::ComputeAggregate(const WindowFrameSpec& frame, const WindowPartition& partition) {
+  if (spec_.kind == WindowKind::kCountStar || spec_.kind == WindowKind::kCount) {
+    const std::vector<int64_t> counts = RunningCounts(partition);
+    return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
+      Put<int64_t>(partition.row(i), CountIn(counts, parts, count));
+      return absl::OkStatus();
+    });
+  }
+  return WithElementType(exprs_[spec_.arg].type, [&](auto zero) -> absl::Status {
+    using T = decltype(zero);
+    if (spec_.kind == WindowKind::kMin || spec_.kind == WindowKind::kMax) {
+      MinMax<T>(frame, partition);
+      return absl::OkStatus();
+    }
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      return SqlError(sqlstate::kInternalError, "SUM of text");
+    } else {
+      return Sum<T>(frame, partition);
+    }
+  });
+}
+
+// Integers: differences of exact running sums. Floats: folds of the frame's own rows; a row that does not count adds 0.
+template <typename T>
+absl::Status WindowColumn::Sum(const WindowFrameSpec& frame, const WindowPartition& partition) {
+  const std::vector<int64_t> counts = RunningCounts(partition);
+  const T* x = exprs_[spec_.arg].as<T>();
+  const auto finish = [&](int64_t row, auto sum, int64_t rows) -> absl::Status {
+    if (rows == 0) {
+      SetNull(row);
+    } else if (spec_.kind == WindowKind::kAvg) {
+      const double average = static_cast<double>(sum) / static_cast<double>(rows);
+      spec_.result == TypeId::kFloat32 ? Put<float>(row, static_cast<float>(average)) : Put<double>(row, average);
+    } else if (spec_.result == TypeId::kFloat64) {
+      Put<double>(row, static_cast<double>(sum));
+    } else if (spec_.result == TypeId::kFloat32) {
+      Put<float>(row, static_cast<float>(sum));
+    } else if (sum != static_cast<decltype(sum)>(static_cast<int64_t>(sum))) {
+      return SqlError(sqlstate::kNumericOutOfRange, "bigint out of range");
+    } else {
+      Put<int64_t>(row, static_cast<int64_t>(sum));
+    }
+    return absl::OkStatus();
+  };
+  if constexpr (std::is_integral_v<T>) {
+    std::vector<__int128> sums(counts.size());
+    for (int64_t i = 0; i < partition.size(); ++i) {
+      const int64_t row = partition.row(i);
+      sums[i + 1] = sums[i] + (counts[i + 1] > counts[i] ? static_cast<__int128>(x[row]) : 0);
+    }
+    return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
+      __int128 sum = 0;
+      for (int p = 0; p < count; ++p) sum += sums[parts[p].end] - sums[parts[p].begin];
+      return finish(partition.row(i), sum, CountIn(counts, parts, count));
+    });
+  } else {
+    std::vector<double> items(static_cast<size_t>(partition.size()));
+    for (int64_t i = 0; i < partition.size(); ++i) {
+      if (counts[i + 1] > counts[i]) items[i] = static_cast<double>(x[partition.row(i)]);
+    }
+    RangeFold<double, Plus> fold(std::move(items));
+    return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
+      double sum = 0;
+      for (int p = 0; p < count; ++p) sum += fold.Fold(parts[p].begin, parts[p].end);
+      return finish(partition.row(i), sum, CountIn(counts, parts, count));
+    });
+  }
+}
+
+template <typename T>
+void WindowColumn::MinMax(const WindowFrameSpec& frame, const WindowPartition& partition) {
+  const auto run = [&]<bool kGreatest>() {
+    std::vector<MaybeValue<T>> items(static_cast<size_t>(partition.size()));
+    for (int64_t i = 0; i < partition.size(); ++i) {
+      const int64_t row = partition.row(i);
+      if (IsTaken(row)) items[i] = {exprs_[spec_.arg].as<T>()[row], true};
+    }
+    using Combine = Better<T, kGreatest>;
+    RangeFold<MaybeValue<T>, Combine> fold(std::move(items));
+    return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
+      MaybeValue<T> best;
+      for (int p = 0; p < count; ++p) best = Combine()(best, fold.Fold(parts[p].begin, parts[p].end));
+      const int64_t row = partition.row(i);
+      best.present ? Put<T>(row, best.value) : SetNull(row);
+      return absl::OkStatus();
+    });
+  };
+  static_cast<void>(spec_.kind == WindowKind::kMax ? run.template operator()<true>()
+                                                   : run.template operator()<false>());
+}
+
+}  // namespace adjoin

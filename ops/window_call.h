@@ -1,0 +1,46 @@
+// One window function over one partition.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ops/window.h"
+
+namespace adjoin {
+
+// The results of one call for all rows of the relation, by row. Partitions write disjoint rows, so several may be
+// computed at once.
+class WindowColumn {
+ public:
+  WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows);
+  // Errors: 22003 where an integer sum does not fit.
+  absl::Status Compute(const WindowFrameSpec& frame, const WindowPartition& partition);
+  // Borrowed from this, or from the vectors it was made of.
+  Vector Result();
+
+ private:
+  absl::Status ComputeAggregate(const WindowFrameSpec& frame, const WindowPartition& partition);
+  void ComputeRank(const WindowPartition& partition);
+  void ComputeShift(const WindowPartition& partition);
+  void ComputeEnd(const WindowFrameSpec& frame, const WindowPartition& partition);
+  template <typename T>
+  absl::Status Sum(const WindowFrameSpec& frame, const WindowPartition& partition);
+  template <typename T>
+  void MinMax(const WindowFrameSpec& frame, const WindowPartition& partition);
+  std::vector<int64_t> RunningCounts(const WindowPartition& partition) const;
+  bool IsTaken(int64_t row) const;
+  void Set(int64_t row, const Vector& from, int64_t at);
+  void SetNull(int64_t row) { valid_[static_cast<size_t>(row)] = 0; }
+  template <typename T>
+  void Put(int64_t row, T value) {
+    reinterpret_cast<T*>(data_.data())[row] = value;
+  }
+
+  const WindowCallSpec& spec_;
+  const std::vector<Vector> exprs_;
+  std::vector<std::byte> data_;
+  std::vector<uint8_t> valid_;
+};
+
+}  // namespace adjoin

@@ -1,0 +1,55 @@
+// Which rows of a partition a window frame holds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ops/sort_codes.h"
+
+namespace adjoin {
+
+enum class WindowFrameMode : uint8_t { kRows, kRange, kGroups };
+enum class WindowFrameBound : uint8_t {
+  kUnboundedPreceding, kPreceding, kCurrentRow, kFollowing, kUnboundedFollowing
+};
+enum class WindowFrameExclusion : uint8_t { kNone, kCurrentRow, kGroup, kTies };
+
+// RANGE knows no offsets here: its bounds are unbounded or the current row's peers.
+struct WindowFrameSpec {
+  WindowFrameMode mode = WindowFrameMode::kRange;
+  WindowFrameBound start = WindowFrameBound::kUnboundedPreceding;
+  WindowFrameBound end = WindowFrameBound::kCurrentRow;
+  int64_t start_offset = 0, end_offset = 0;
+  WindowFrameExclusion exclusion = WindowFrameExclusion::kNone;
+};
+
+struct PositionRange {
+  int64_t begin = 0, end = 0;          // empty where begin >= end
+  int64_t size() const { return end > begin ? end - begin : 0; }
+};
+
+// One partition: its rows in order, and their peer groups.
+class WindowPartition {
+ public:
+  // `rows`: table row numbers in window order.
+  WindowPartition(std::span<const int64_t> rows, const SortCodes& order);
+  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+  int64_t row(int64_t position) const { return rows_[static_cast<size_t>(position)]; }
+  int64_t group(int64_t position) const { return group_of_[static_cast<size_t>(position)]; }
+  PositionRange peers(int64_t position) const { return group_range(group(position)); }
+  int64_t num_groups() const { return static_cast<int64_t>(group_begin_.size()) - 1; }
+  PositionRange group_range(int64_t group) const { return {group_begin_[group], group_begin_[group + 1]}; }
+
+  // The frame of a row before exclusion, within [0, size()].
+  PositionRange FrameOf(const WindowFrameSpec& spec, int64_t position) const;
+  // The parts of it that exclusion leaves, ascending; returns how many, 0 to 3, none of them empty.
+  int FrameParts(const WindowFrameSpec& spec, int64_t position, PositionRange parts[3]) const;
+
+ private:
+  std::span<const int64_t> rows_;
+  std::vector<int32_t> group_of_;
+  std::vector<int64_t> group_begin_;   // one more than groups
+};
+
+}  // namespace adjoin

@@ -1,0 +1,51 @@
+// From the array DAG to steps: which arrays are stored, which maps are fused into their readers, where buffers lie.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ops/array_block.h"
+#include "plan/array.h"
+#include "plan/program.h"
+
+namespace adjoin {
+
+// A stored array, or a view of one: where it starts and how its axes step, in elements.
+struct ArrayView {
+  ArrayAddress address;
+  std::vector<int64_t> strides;
+};
+
+// An input column that a program reads: bases[base] is its values (or its validity bitmap).
+struct ArrayInput {
+  uint64_t table_id;
+  int column;
+  bool valid;
+  int base;
+};
+
+// Written into the arena once, when it is laid out.
+struct ArrayConstant {
+  ArrayAddress address;
+  TypeId type;
+  int64_t origin, cells;              // origin + i
+};
+
+struct ArrayProgram {
+  std::vector<std::unique_ptr<Step>> steps;
+  std::vector<ArrayInput> inputs;
+  std::vector<ArrayConstant> constants;
+  absl::flat_hash_map<int, ArrayView> views;   // of stored arrays, inputs and slices
+  int64_t arena_bytes = 0;
+  int64_t bytes_between_steps = 0;
+  int base_reads = 0;                          // input columns read, each step's counted
+  int contractions = 0;
+};
+
+// Steps that store every array of `roots`, numbered from `first_step`. Equal graphs and options give equal programs.
+ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots, const PlanOptions& options,
+                           int first_step);
+
+}  // namespace adjoin

@@ -1,0 +1,196 @@
+// GROUP BY a subset of the dims is a reduction over the others; a window over whole partitions the same, broadcast back.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "plan/grid.h"
+#include "plan/scalar_functions.h"
+
+namespace adjoin {
+namespace {
+
+std::vector<int> Others(const GridRelation& r, const std::vector<int>& kept) {
+  std::vector<int> out;
+  for (int a = 0; a < static_cast<int>(r.extents.size()); ++a) {
+    if (std::find(kept.begin(), kept.end(), a) == kept.end()) out.push_back(a);
+  }
+  return out;
+}
+
+bool Has(const std::vector<int>& list, int v) { return std::find(list.begin(), list.end(), v) != list.end(); }
+
+AxisArray Renamed(AxisArray a, const std::vector<int>& to) {
+  for (int& axis : a.axes) axis = to[static_cast<size_t>(axis)];
+  return a;
+}
+
+}  // namespace
+
+// Reduces `a` over the axes that are not kept. Axes it does not vary along are not looped over: for a sum they are a
+// factor, for the rest nothing. The result keeps those of `kept` that `a` has, in their order.
+AxisArray GridLowering::Reduce(const GridRelation& r, ReduceOp op, const AxisArray& a, const std::vector<int>& kept) {
+  std::vector<int> out_axes, reduced;
+  for (int axis : kept) {
+    if (Has(a.axes, axis)) out_axes.push_back(axis);
+  }
+  int64_t repeats = 1;
+  for (int axis : Others(r, kept)) {
+    if (Has(a.axes, axis)) {
+      reduced.push_back(axis);
+    } else {
+      repeats *= r.extents[static_cast<size_t>(axis)];
+    }
+  }
+  AxisArray result = a;
+  const TypeId type = TypeOf(a);
+  if (!reduced.empty()) {
+    // Sums of REAL are accumulated in double precision.
+    const bool widen = op == ReduceOp::kSum && type == TypeId::kFloat32;
+    const AxisArray source = widen ? Cast(r, a, TypeId::kFloat64) : a;
+    ArrayNode n;
+    n.op = ArrayOp::kReduce;
+    n.reduce = op;
+    n.type = TypeOf(source);
+    std::vector<int> order = out_axes;
+    order.insert(order.end(), reduced.begin(), reduced.end());
+    for (int axis : out_axes) n.shape.push_back(r.extents[static_cast<size_t>(axis)]);
+    for (int axis : order) n.space.push_back(r.extents[static_cast<size_t>(axis)]);
+    ArrayOperand operand{source.id, {}};
+    for (int axis : source.axes) {
+      operand.axes.push_back(static_cast<int>(std::find(order.begin(), order.end(), axis) - order.begin()));
+    }
+    n.operands.push_back(std::move(operand));
+    result = {graph_.Add(std::move(n)), out_axes};
+    if (widen) result = Cast(r, result, type);
+  }
+  if (op == ReduceOp::kSum && repeats != 1) {
+    result = Map(r, ScalarOp::kMultiply, type, {result, Constant(Value::Float(static_cast<double>(repeats)), type)});
+  }
+  return result;
+}
+
+// How many cells are ok along the axes not kept, as DOUBLE PRECISION (exact below 2^53); a constant where it is one.
+AxisArray GridLowering::Count(const GridRelation& r, const AxisArray& ok, const std::vector<int>& kept) {
+  int64_t cells = 1;
+  for (int axis : Others(r, kept)) cells *= r.extents[static_cast<size_t>(axis)];
+  if (ok.none()) return Constant(Value::Float(static_cast<double>(cells)), TypeId::kFloat64);
+  const AxisArray count = Reduce(r, ReduceOp::kSum, Cast(r, ok, TypeId::kFloat64), kept);
+  if (const auto values = graph_.Evaluate(count.id); values && !values->empty()) {
+    const auto [low, high] = std::minmax_element(values->begin(), values->end());
+    if (*low == *high) return Constant(Value::Float(*low), TypeId::kFloat64);
+  }
+  return count;
+}
+
+std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(const GridRelation& r, AggregateFunction f,
+                                                                const ExprRef& arg, const ExprRef& filter, TypeId type,
+                                                                const std::vector<int>& kept) {
+  AxisArray ok = r.mask;
+  if (filter != nullptr) {
+    auto t = Translate(r, filter);
+    if (!t) return std::nullopt;
+    ok = And(r, ok, And(r, t->valid, t->value));
+  }
+  if (f == AggregateFunction::kCountStar) {
+    return Typed{Cast(r, Count(r, ok, kept), TypeId::kInt64), {}};
+  }
+  auto value = Translate(r, arg);
+  if (!value) return std::nullopt;
+  ok = And(r, ok, value->valid);
+  if (f == AggregateFunction::kCount) return Typed{Cast(r, Count(r, ok, kept), TypeId::kInt64), {}};
+  if (!IsFloat(arg->type)) return std::nullopt;  // exact integer sums, booleans and text: the Rows layout
+  // NULL where nothing was aggregated.
+  AxisArray some;
+  if (!ok.none()) some = Simplify(Reduce(r, ReduceOp::kAny, ok, kept));
+  const auto masked = [&](double identity) {
+    return Select(r, ok, value->value, Constant(Value::Float(identity), arg->type));
+  };
+  switch (f) {
+    case AggregateFunction::kSum:
+      return Typed{Reduce(r, ReduceOp::kSum, masked(0), kept), some};
+    case AggregateFunction::kAvg: {
+      const AxisArray sum = Reduce(r, ReduceOp::kSum, Cast(r, masked(0), type), kept);
+      return Typed{Map(r, ScalarOp::kDivide, type, {sum, Cast(r, Count(r, ok, kept), type)}), some};
+    }
+    case AggregateFunction::kMax:
+      return Typed{Reduce(r, ReduceOp::kMax, masked(-HUGE_VAL), kept), some};
+    case AggregateFunction::kMin:  // NaN is SQL's greatest value
+      return Typed{Reduce(r, ReduceOp::kMin, masked(std::nan("")), kept), some};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::vector<int>> GridLowering::KeyAxes(const GridRelation& r, const std::vector<ExprRef>& keys) {
+  std::vector<int> axes;
+  for (const ExprRef& key : keys) {
+    if (key->kind != ExprKind::kColumn) return std::nullopt;
+    const GridColumn& c = r.columns[static_cast<size_t>(key->index)];
+    if (c.kind != GridColumn::Kind::kCoordinate || !c.valid.none()) return std::nullopt;
+    if (!Has(axes, c.axis)) axes.push_back(c.axis);
+  }
+  return axes;
+}
+
+GridLowering::Maybe GridLowering::LowerGroupBy(const Node& n, const GroupBy& g) {
+  const GridRelation& r = in(n, 0);
+  const auto kept = KeyAxes(r, g.keys);
+  if (!kept) return std::nullopt;
+  std::vector<int> to(r.extents.size(), -1);
+  GridRelation out;
+  for (size_t k = 0; k < kept->size(); ++k) {
+    to[static_cast<size_t>((*kept)[k])] = static_cast<int>(k);
+    out.extents.push_back(r.extents[static_cast<size_t>((*kept)[k])]);
+  }
+  for (const ExprRef& key : g.keys) {
+    GridColumn c = r.columns[static_cast<size_t>(key->index)];
+    c.axis = to[static_cast<size_t>(c.axis)];
+    out.columns.push_back(std::move(c));
+  }
+  for (const Aggregate& a : g.aggregates) {
+    const bool extreme = a.function == AggregateFunction::kMin || a.function == AggregateFunction::kMax;
+    if (a.distinct && !extreme) return std::nullopt;
+    auto value = ReduceAggregate(r, a.function, a.arg, a.filter, a.type, *kept);
+    if (!value) return std::nullopt;
+    GridColumn c;
+    c.kind = GridColumn::Kind::kArray;
+    c.type = a.type;
+    c.value = Renamed(value->value, to);
+    c.valid = Renamed(value->valid, to);
+    out.columns.push_back(std::move(c));
+  }
+  // A group exists where some row does; without keys there always is one.
+  if (!r.mask.none() && !g.keys.empty()) out.mask = Renamed(Simplify(Reduce(r, ReduceOp::kAny, r.mask, *kept)), to);
+  return out;
+}
+
+GridLowering::Maybe GridLowering::LowerWindow(const Node& n, const Window& w) {
+  if (!IsWholePartition(w)) return std::nullopt;
+  const GridRelation& r = in(n, 0);
+  const auto kept = KeyAxes(r, w.partition);
+  if (!kept) return std::nullopt;
+  GridRelation out = r;
+  for (const WindowCall& call : w.calls) {
+    AggregateFunction f;
+    switch (call.function) {
+      case WindowFunction::kCountStar: f = AggregateFunction::kCountStar; break;
+      case WindowFunction::kCount: f = AggregateFunction::kCount; break;
+      case WindowFunction::kSum: f = AggregateFunction::kSum; break;
+      case WindowFunction::kAvg: f = AggregateFunction::kAvg; break;
+      case WindowFunction::kMin: f = AggregateFunction::kMin; break;
+      case WindowFunction::kMax: f = AggregateFunction::kMax; break;
+      default: return std::nullopt;
+    }
+    auto value = ReduceAggregate(r, f, call.args.empty() ? nullptr : call.args[0], call.filter, call.type, *kept);
+    if (!value) return std::nullopt;
+    GridColumn c;
+    c.kind = GridColumn::Kind::kArray;
+    c.type = call.type;
+    c.value = value->value;
+    c.valid = value->valid;
+    out.columns.push_back(std::move(c));
+  }
+  return out;
+}
+
+}  // namespace adjoin

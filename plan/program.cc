@@ -1,0 +1,497 @@
+#include "plan/program.h"
+
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/status.h"
+#include "engine/table_version.h"
+#include "ops/grid_rows.h"
+#include "plan/array_steps.h"
+#include "plan/grid.h"
+#include "plan/lower_rows.h"
+
+namespace adjoin {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// One column of a table that an in-place output replaces: computed in the arena, copied to the column not in use.
+struct ColumnUpdate {
+  uint64_t table_id;
+  int column;
+  TypeId type;
+  int64_t rows;
+  ArrayAddress source;
+  struct Turn {
+    std::shared_ptr<Buffer> buffer;
+    ColumnRef column;
+  };
+  Turn turns[2];
+};
+
+bool IsIdentity(const GridColumn& c, const std::vector<int64_t>& extents) {
+  if (c.kind != GridColumn::Kind::kRowId || c.parts.size() != extents.size()) return false;
+  for (size_t a = 0; a < extents.size(); ++a) {
+    const GridColumn::Part& part = c.parts[a];
+    if (part.axis != static_cast<int>(a) || part.origin != 0 || part.extent != extents[a]) return false;
+  }
+  return true;
+}
+
+bool CanBeRows(const GridRelation& r) {
+  for (const GridColumn& c : r.columns) {
+    if (c.kind == GridColumn::Kind::kNone) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+struct Program::Impl {
+  uint64_t id = NextTableVersion();
+  std::vector<NodeRef> plans;
+  std::vector<Sink> sinks;
+  std::vector<int> slots;                      // by output; -1: in place
+  std::vector<Guard> guards;
+  mutable std::vector<ColumnRef> guarded;      // by guard: the last column found in range
+  std::vector<std::unique_ptr<Step>> steps;
+  std::vector<ArrayInput> inputs;
+  std::vector<ArrayConstant> constants;
+  int num_slots = 0;
+  int64_t arena_bytes = 0;
+  bool in_place = false;
+  std::vector<ColumnUpdate> updates;
+  std::vector<ColumnSwap> swaps;
+  std::vector<int64_t> affected;
+  ProgramStats stats;
+  std::vector<double> step_ms;                 // of the last Run
+  std::vector<Value> prepared_parameters;
+
+  absl::Status Prepare(RunState& state);
+  void BindInputs(RunState& state) const;
+  absl::Status RunSteps(RunState& state);
+};
+
+namespace {
+
+// Compiles one statement.
+class Builder {
+ public:
+  Builder(const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables, const PlanOptions& options,
+          Program::Impl& program)
+      : statement_(statement), tables_(tables), options_(options), program_(program), grid_(graph_, tables) {}
+
+  absl::Status Build();
+
+ private:
+  struct Provided {
+    NodeRef node;
+    int slot;
+  };
+  void LowerGrids(const std::vector<NodeRef>& roots);
+  bool PlanInPlace();
+  std::optional<std::vector<int>> UpdateArrays(const Statement::Output& output);
+  void FindFrontier(const std::vector<NodeRef>& roots);
+  std::vector<int> ArrayRoots() const;
+  std::unique_ptr<Step> MaterializeStep(const Provided& p, const ArrayProgram& arrays);
+  int DenseCopy(const GridRelation& r, const AxisArray& a);
+
+  const Statement& statement_;
+  const absl::flat_hash_map<uint64_t, TableRef>& tables_;
+  const PlanOptions& options_;
+  Program::Impl& program_;
+  ArrayGraph graph_;
+  GridLowering grid_;
+  std::vector<std::vector<int>> update_arrays_;     // by output of an in-place program, by column
+  std::vector<Provided> provided_;
+  absl::flat_hash_map<const Node*, int> provided_slots_;
+  struct MaterializedColumn {
+    AxisArray value, valid;
+  };
+  std::vector<std::vector<MaterializedColumn>> provided_columns_;
+};
+
+void Builder::LowerGrids(const std::vector<NodeRef>& roots) {
+  if (!options_.grid) return;
+  for (const NodeRef& node : TopologicalOrder(roots)) grid_.Lower(node);
+}
+
+// The array as a dense one over all axes of the relation in order, copying where it is not.
+int Builder::DenseCopy(const GridRelation& r, const AxisArray& a) {
+  std::vector<int> all;
+  for (int i = 0; i < static_cast<int>(r.extents.size()); ++i) all.push_back(i);
+  const ArrayOp op = graph_.node(a.id).op;
+  if (a.axes == all && op != ArrayOp::kInput && op != ArrayOp::kSlice && op != ArrayOp::kIndex) return a.id;
+  ArrayNode n;
+  n.op = ArrayOp::kMap;
+  n.type = graph_.node(a.id).type;
+  n.shape = r.extents;
+  n.operands.push_back({a.id, a.axes});
+  return graph_.Add(std::move(n));
+}
+
+std::optional<std::vector<int>> Builder::UpdateArrays(const Statement::Output& output) {
+  const auto* sink = std::get_if<UpdateSink>(&output.sink);
+  const GridRelation* r = grid_.Find(output.plan);
+  if (sink == nullptr || r == nullptr || !r->mask.none()) return std::nullopt;
+  const TableRef& table = tables_.find(sink->table_id)->second;
+  if (!table->grid() || table->grid()->extents != r->extents || !IsIdentity(r->columns[0], r->extents)) {
+    return std::nullopt;
+  }
+  std::vector<int> arrays;
+  for (size_t i = 0; i < sink->columns.size(); ++i) {
+    const int column = sink->columns[i];
+    const std::vector<int>& dims = table->schema().dims;
+    const GridColumn& c = r->columns[i + 1];
+    const bool plain = c.kind == GridColumn::Kind::kArray && c.valid.none() && c.type == table->column(column)->type();
+    if (!plain || std::find(dims.begin(), dims.end(), column) != dims.end()) return std::nullopt;
+    arrays.push_back(DenseCopy(*r, c.value));
+  }
+  return arrays;
+}
+
+bool Builder::PlanInPlace() {
+  absl::flat_hash_set<uint64_t> written;
+  for (const Statement::Output& output : statement_.outputs) {
+    auto arrays = UpdateArrays(output);
+    if (!arrays || !written.insert(std::get<UpdateSink>(output.sink).table_id).second) return false;
+    update_arrays_.push_back(*std::move(arrays));
+  }
+  return !update_arrays_.empty();
+}
+
+// The grid relations that Rows operators or results read. Base tables are scanned as they are.
+void Builder::FindFrontier(const std::vector<NodeRef>& roots) {
+  absl::flat_hash_set<const Node*> seen;
+  std::vector<NodeRef> stack(roots.rbegin(), roots.rend());
+  while (!stack.empty()) {
+    const NodeRef node = stack.back();
+    stack.pop_back();
+    if (!seen.insert(node.get()).second) continue;
+    const GridRelation* r = grid_.Find(node);
+    const bool trivial = std::holds_alternative<Scan>(node->op) || std::holds_alternative<Values>(node->op);
+    if (r != nullptr && CanBeRows(*r) && !trivial) {
+      const int slot = program_.num_slots++;
+      provided_.push_back({node, slot});
+      provided_slots_.emplace(node.get(), slot);
+      std::vector<MaterializedColumn> columns;
+      for (const GridColumn& c : r->columns) {
+        MaterializedColumn m;
+        if (c.kind != GridColumn::Kind::kCoordinate) m.value = grid_.ToArray(*r, c);
+        m.valid = c.valid;
+        columns.push_back(std::move(m));
+      }
+      provided_columns_.push_back(std::move(columns));
+      continue;
+    }
+    for (size_t i = node->inputs.size(); i-- > 0;) stack.push_back(node->inputs[i]);
+  }
+}
+
+std::vector<int> Builder::ArrayRoots() const {
+  std::vector<int> roots;
+  for (const auto& arrays : update_arrays_) roots.insert(roots.end(), arrays.begin(), arrays.end());
+  for (size_t p = 0; p < provided_.size(); ++p) {
+    const GridRelation& r = *grid_.Find(provided_[p].node);
+    if (!r.mask.none()) roots.push_back(r.mask.id);
+    for (const MaterializedColumn& c : provided_columns_[p]) {
+      if (!c.value.none()) roots.push_back(c.value.id);
+      if (!c.valid.none()) roots.push_back(c.valid.id);
+    }
+  }
+  return roots;
+}
+
+std::unique_ptr<Step> Builder::MaterializeStep(const Provided& p, const ArrayProgram& arrays) {
+  const GridRelation& r = *grid_.Find(p.node);
+  const auto strides = [&](const AxisArray& a) {
+    std::vector<int64_t> out(r.extents.size(), 0);
+    const ArrayView& view = arrays.views.find(a.id)->second;
+    for (size_t k = 0; k < a.axes.size(); ++k) out[static_cast<size_t>(a.axes[k])] += view.strides[k];
+    return out;
+  };
+  const auto address = [&](const AxisArray& a) { return arrays.views.find(a.id)->second.address; };
+  GridRowsStep::Mask mask;
+  if (!r.mask.none()) mask = {true, address(r.mask), strides(r.mask)};
+  std::vector<GridRowsColumn> columns;
+  Schema schema;
+  const size_t at = static_cast<size_t>(&p - provided_.data());
+  for (size_t c = 0; c < r.columns.size(); ++c) {
+    const GridColumn& from = r.columns[c];
+    const MaterializedColumn& m = provided_columns_[at][c];
+    GridRowsColumn column;
+    column.type = p.node->types[c];
+    if (from.kind == GridColumn::Kind::kCoordinate) {
+      column.axis = from.axis;
+      column.origin = from.origin;
+    } else {
+      column.address = address(m.value);
+      column.strides = strides(m.value);
+    }
+    if (!m.valid.none()) {
+      column.nullable = true;
+      column.valid = address(m.valid);
+      column.valid_strides = strides(m.valid);
+    }
+    columns.push_back(std::move(column));
+    schema.fields.push_back({p.node->names[c], p.node->types[c], false});
+  }
+  return std::make_unique<GridRowsStep>(r.extents, std::move(mask), std::move(columns), std::move(schema), p.slot,
+                                        absl::StrCat("GridRows -> slot ", p.slot, "  ", DescribeOperator(*p.node)));
+}
+
+absl::Status Builder::Build() {
+  std::vector<NodeRef> roots;
+  for (const Statement::Output& output : statement_.outputs) roots.push_back(output.plan);
+  LowerGrids(roots);
+  program_.in_place = PlanInPlace();
+  if (!program_.in_place) {
+    update_arrays_.clear();
+    FindFrontier(roots);
+  }
+  ArrayProgram arrays = CompileArrays(graph_, ArrayRoots(), options_, 0);
+  program_.steps = std::move(arrays.steps);
+  for (const Provided& p : provided_) program_.steps.push_back(MaterializeStep(p, arrays));
+
+  if (program_.in_place) {
+    for (size_t o = 0; o < statement_.outputs.size(); ++o) {
+      const auto& sink = std::get<UpdateSink>(statement_.outputs[o].sink);
+      const TableRef& table = tables_.find(sink.table_id)->second;
+      for (size_t c = 0; c < sink.columns.size(); ++c) {
+        const TypeId type = table->column(sink.columns[c])->type();
+        program_.updates.push_back({sink.table_id, sink.columns[c], type, table->num_rows(),
+                                    arrays.views.find(update_arrays_[o][c])->second.address, {}});
+        program_.swaps.push_back({sink.table_id, sink.columns[c], nullptr});
+      }
+      program_.affected.push_back(table->num_rows());
+      program_.slots.push_back(-1);
+    }
+  } else {
+    RowsLoweringInputs inputs;
+    inputs.provided_slot = [this](const NodeRef& node) -> std::optional<int> {
+      auto it = provided_slots_.find(node.get());
+      return it == provided_slots_.end() ? std::nullopt : std::optional(it->second);
+    };
+    inputs.new_slot = [this] { return program_.num_slots++; };
+    inputs.known_rows = [this](const NodeRef& node) -> double {
+      if (const auto* scan = std::get_if<Scan>(&node->op)) {
+        auto it = tables_.find(scan->table_id);
+        return it == tables_.end() ? -1 : static_cast<double>(it->second->num_rows());
+      }
+      const GridRelation* r = grid_.Find(node);
+      return r == nullptr ? -1 : static_cast<double>(CellsOf(r->extents));
+    };
+    RowsLowering rows(options_, roots, std::move(inputs));
+    for (const NodeRef& root : roots) {
+      ADJOIN_ASSIGN_OR_RETURN(int slot, rows.Lower(root));
+      program_.slots.push_back(slot);
+      for (std::unique_ptr<Step>& step : rows.TakeSteps()) program_.steps.push_back(std::move(step));
+    }
+    program_.stats.base_table_reads += rows.num_base_table_reads();
+  }
+  program_.inputs = std::move(arrays.inputs);
+  program_.constants = std::move(arrays.constants);
+  program_.arena_bytes = arrays.arena_bytes;
+  if (!program_.inputs.empty() || program_.in_place || !provided_.empty()) program_.guards = grid_.guards();
+  program_.guarded.resize(program_.guards.size());
+  program_.stats.steps = static_cast<int>(program_.steps.size());
+  program_.stats.operators = static_cast<int>(TopologicalOrder(roots).size());
+  program_.stats.base_table_reads += arrays.base_reads;
+  program_.stats.contractions = arrays.contractions;
+  program_.stats.arena_bytes = arrays.arena_bytes;
+  program_.stats.bytes_between_steps = arrays.bytes_between_steps;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Program::Program(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Program::~Program() = default;
+
+absl::StatusOr<std::unique_ptr<Program>> Program::Compile(const Statement& statement,
+                                                          const absl::flat_hash_map<uint64_t, TableRef>& tables,
+                                                          const PlanOptions& options) {
+  const Clock::time_point start = Clock::now();
+  auto impl = std::make_unique<Impl>();
+  for (const Statement::Output& output : statement.outputs) {
+    impl->plans.push_back(output.plan);
+    impl->sinks.push_back(output.sink);
+  }
+  ADJOIN_RETURN_IF_ERROR(Builder(statement, tables, options, *impl).Build());
+  impl->stats.plan_ms = MillisecondsSince(start);
+  return std::unique_ptr<Program>(new Program(std::move(impl)));
+}
+
+bool Program::Fits(const absl::flat_hash_map<uint64_t, TableRef>& tables) const {
+  for (size_t g = 0; g < impl_->guards.size(); ++g) {
+    const Guard& guard = impl_->guards[g];
+    auto it = tables.find(guard.table_id);
+    if (it == tables.end() || it->second == nullptr) return false;
+    if (guard.kind == Guard::Kind::kInRange) {
+      const ColumnRef& column = it->second->column(guard.column);
+      if (impl_->guarded[g] == column) continue;
+      if (!Holds(guard, *it->second)) return false;
+      impl_->guarded[g] = column;
+    } else if (!Holds(guard, *it->second)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::Status Program::Impl::Prepare(RunState& state) {
+  if (state.prepared_for == id && prepared_parameters == state.parameters) return absl::OkStatus();
+  state.prepared_for = 0;
+  ADJOIN_ASSIGN_OR_RETURN(state.arena, Buffer::Allocate(arena_bytes, state.budget));
+  state.bases.assign(inputs.size() + 1, nullptr);
+  state.bases[0] = state.arena->mutable_as<std::byte>();
+  for (const ArrayConstant& c : constants) {
+    std::byte* at = state.bases[0] + c.address.offset;
+    for (int64_t i = 0; i < c.cells; ++i) {
+      const int64_t v = c.origin + i;
+      const int32_t narrow = static_cast<int32_t>(v);
+      const int16_t narrower = static_cast<int16_t>(v);
+      const int64_t width = WidthOf(c.type);
+      const void* from = width == 8 ? static_cast<const void*>(&v) : width == 4 ? static_cast<const void*>(&narrow) : &narrower;
+      std::memcpy(at + i * width, from, static_cast<size_t>(width));
+    }
+  }
+  state.step_states.clear();
+  state.step_states.resize(steps.size());
+  for (const auto& step : steps) ADJOIN_RETURN_IF_ERROR(step->Prepare(state));
+  state.relations.assign(static_cast<size_t>(num_slots), nullptr);
+  prepared_parameters = state.parameters;
+  state.prepared_for = id;
+  return absl::OkStatus();
+}
+
+void Program::Impl::BindInputs(RunState& state) const {
+  for (const ArrayInput& input : inputs) {
+    const Column& column = *state.tables.find(input.table_id)->second->column(input.column);
+    const void* data = column.data();
+    if (input.valid) data = column.validity_buffer() == nullptr ? nullptr : column.validity_buffer()->data();
+    state.bases[static_cast<size_t>(input.base)] = static_cast<std::byte*>(const_cast<void*>(data));
+  }
+}
+
+absl::Status Program::Impl::RunSteps(RunState& state) {
+  ADJOIN_RETURN_IF_ERROR(Prepare(state));
+  BindInputs(state);
+  step_ms.resize(steps.size());
+  Clock::time_point last = Clock::now();
+  for (size_t s = 0; s < steps.size(); ++s) {
+    if (state.control != nullptr) {
+      ADJOIN_RETURN_IF_ERROR(state.control->Check());
+      if (state.control->progress &&
+          !state.control->progress(static_cast<double>(s) / static_cast<double>(steps.size()))) {
+        state.control->cancelled = true;
+        return state.control->Check();
+      }
+    }
+    ADJOIN_RETURN_IF_ERROR(steps[s]->Run(state));
+    const Clock::time_point now = Clock::now();
+    step_ms[s] = std::chrono::duration<double, std::milli>(now - last).count();
+    last = now;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ProgramResult> Program::Run(RunState& state) {
+  ProgramResult result;
+  if (impl_->in_place) {
+    ADJOIN_ASSIGN_OR_RETURN(std::span<ColumnSwap> swaps, RunInPlace(state));
+    for (size_t o = 0, s = 0; o < impl_->sinks.size(); ++o) {
+      const auto& sink = std::get<UpdateSink>(impl_->sinks[o]);
+      const int64_t rows = impl_->affected[o];
+      ColumnBuilder ids(TypeId::kInt64, state.budget);
+      ADJOIN_RETURN_IF_ERROR(ids.Reserve(rows));
+      for (int64_t r = 0; r < rows; ++r) ADJOIN_RETURN_IF_ERROR(ids.AppendMany(&r, nullptr, 1));
+      ADJOIN_ASSIGN_OR_RETURN(ColumnRef id_column, ids.Finish());
+      std::vector<ColumnRef> columns = {std::move(id_column)};
+      Schema schema{{{"rowid", TypeId::kInt64, false}}, {}};
+      for (size_t c = 0; c < sink.columns.size(); ++c) {
+        columns.push_back(std::move(swaps[s++].column));
+        schema.fields.push_back({"value", columns.back()->type(), false});
+      }
+      result.writes.push_back({sink, Table::MakeUnchecked(std::move(schema), std::move(columns), rows)});
+    }
+    result.affected = impl_->affected;
+    return result;
+  }
+  const absl::Status status = impl_->RunSteps(state);
+  if (status.ok()) {
+    for (size_t o = 0; o < impl_->sinks.size(); ++o) {
+      TableRef table = state.relations[static_cast<size_t>(impl_->slots[o])];
+      result.affected.push_back(table->num_rows());
+      if (std::holds_alternative<ResultSink>(impl_->sinks[o])) {
+        result.rows = std::move(table);
+      } else {
+        result.writes.push_back({impl_->sinks[o], std::move(table)});
+      }
+    }
+  }
+  for (TableRef& relation : state.relations) relation = nullptr;
+  if (!status.ok()) return status;
+  return result;
+}
+
+bool Program::updates_in_place() const { return impl_->in_place; }
+const std::vector<int64_t>& Program::affected_in_place() const { return impl_->affected; }
+
+absl::StatusOr<std::span<ColumnSwap>> Program::RunInPlace(RunState& state) {
+  for (ColumnSwap& swap : impl_->swaps) swap.column = nullptr;
+  ADJOIN_RETURN_IF_ERROR(impl_->RunSteps(state));
+  for (size_t u = 0; u < impl_->updates.size(); ++u) {
+    ColumnUpdate& update = impl_->updates[u];
+    const int64_t bytes = update.rows * WidthOf(update.type);
+    // The column that was replaced two runs ago is ours alone, unless somebody kept a result that shares it.
+    ColumnUpdate::Turn* turn = nullptr;
+    for (ColumnUpdate::Turn& t : update.turns) {
+      if (t.column != nullptr && t.column.use_count() == 1) turn = &t;
+    }
+    if (turn == nullptr) {
+      turn = &update.turns[update.turns[0].column == nullptr ? 0 : 1];
+      ADJOIN_ASSIGN_OR_RETURN(turn->buffer, Buffer::Allocate(bytes, state.budget));
+      turn->column = std::make_shared<Column>(update.type, update.rows, turn->buffer, nullptr);
+    }
+    std::memcpy(turn->buffer->mutable_data(), update.source.In(state), static_cast<size_t>(bytes));
+    impl_->swaps[u].column = turn->column;
+  }
+  return std::span<ColumnSwap>(impl_->swaps);
+}
+
+const ProgramStats& Program::stats() const { return impl_->stats; }
+
+std::string Program::Explain(bool analyze) const {
+  std::string out;
+  for (size_t o = 0; o < impl_->plans.size(); ++o) {
+    if (const auto* update = std::get_if<UpdateSink>(&impl_->sinks[o])) {
+      absl::StrAppend(&out, "Update ", update->table, "\n");
+    } else if (const auto* insert = std::get_if<InsertSink>(&impl_->sinks[o])) {
+      absl::StrAppend(&out, "Insert into ", insert->table, "\n");
+    } else if (const auto* del = std::get_if<DeleteSink>(&impl_->sinks[o])) {
+      absl::StrAppend(&out, "Delete from ", del->table, "\n");
+    }
+    absl::StrAppend(&out, ToString(impl_->plans[o]));
+  }
+  const ProgramStats& s = impl_->stats;
+  absl::StrAppend(&out, "Program: ", s.steps, " steps, ", s.operators, " operators, ", s.base_table_reads,
+                  " base-table reads, ", s.contractions, " contractions, ", s.arena_bytes, " bytes of arena",
+                  impl_->in_place ? ", in place" : "", "\n");
+  for (size_t i = 0; i < impl_->steps.size(); ++i) {
+    absl::StrAppend(&out, "  ", i, ": ", impl_->steps[i]->Describe());
+    if (analyze && i < impl_->step_ms.size()) absl::StrAppendFormat(&out, "  (%.3f ms)", impl_->step_ms[i]);
+    absl::StrAppend(&out, "\n");
+  }
+  return out;
+}
+
+}  // namespace adjoin

@@ -1,0 +1,18 @@
+// Rough row counts, for choices that never change a result.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "plan/node.h"
+
+namespace adjoin {
+
+using RowEstimates = absl::flat_hash_map<const Node*, double>;
+
+// By node; `order` has inputs before readers. `known` gives the rows of nodes that are known (scans, provided ones);
+// negative: not known.
+RowEstimates EstimateRows(const std::vector<NodeRef>& order, const std::function<double(const NodeRef&)>& known);
+
+}  // namespace adjoin

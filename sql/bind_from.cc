@@ -1,0 +1,362 @@
+#include "sql/bind_from.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/status.h"
+#include "sql/bind_expr.h"
+#include "sql/bind_query.h"
+#include "sql/parse.h"
+
+namespace adjoin {
+namespace {
+
+void CollectNames(const Json& node, std::vector<std::string>& out) {
+  const auto [tag, body] = Unwrap(node);
+  if (tag == "JoinExpr") {
+    CollectNames(FieldOf(*body, "larg"), out);
+    CollectNames(FieldOf(*body, "rarg"), out);
+  }
+  const std::string alias = TextOf(FieldOf(*body, "alias"), "aliasname");
+  if (!alias.empty()) {
+    out.push_back(alias);
+  } else if (tag == "RangeVar") {
+    out.push_back(TextOf(*body, "relname"));
+  }
+}
+
+void Shift(Names& names, int offset) {
+  if (offset == 0) return;
+  for (RangeVariable& range : names.ranges) {
+    range.first_column += offset;
+    for (RangeColumn& column : range.columns) column.expr = ShiftColumns(column.expr, offset);
+  }
+  for (VisibleColumn& column : names.columns) column.expr = ShiftColumns(column.expr, offset);
+}
+
+class FromBinder {
+ public:
+  FromBinder(BindState& state, Level& level, const LeafReplacements& replacements)
+      : state_(state), level_(level), replacements_(replacements) {}
+
+  absl::StatusOr<FromItem> Bind(const Json& node) {
+    const BindState::Nesting nesting(state_);
+    ADJOIN_RETURN_IF_ERROR(nesting.Check());
+    const auto [tag, body] = Unwrap(node);
+    if (tag == "RangeVar") return BindRelation(*body);
+    if (tag == "RangeSubselect") return BindSubquery(*body);
+    if (tag == "RangeFunction") return BindFunction(*body);
+    if (tag == "JoinExpr") return BindJoin(*body);
+    if (tag == "RangeTableSample") return state_.NotSupported("TABLESAMPLE", LocationOf(*body));
+    return state_.NotSupported(tag, LocationOf(*body));
+  }
+
+  FromItem Leaf(NodeRef node, RangeVariable range) {
+    range.leaf = next_leaf_++;
+    range.node = node;
+    if (auto it = replacements_.find(range.leaf); it != replacements_.end()) node = it->second;
+    FromItem out;
+    for (const RangeColumn& column : range.columns) out.names.columns.push_back({column.name, column.expr, 0});
+    out.names.ranges.push_back(std::move(range));
+    out.tree = MakeLeaf(std::move(node));
+    return out;
+  }
+
+  // Both items side by side. `swapped`: the tree has right's columns first.
+  absl::StatusOr<FromItem> Concatenate(FromItem left, FromItem right, JoinKind kind, bool swapped = false) {
+    Shift(swapped ? left.names : right.names, swapped ? right.tree->width : left.tree->width);
+    for (RangeVariable& range : right.names.ranges) {
+      for (const RangeVariable& other : left.names.ranges) {
+        if (range.name.empty() || range.name != other.name) continue;
+        return SqlError(sqlstate::kDuplicateAlias,
+                        absl::StrCat("table name \"", range.name, "\" specified more than once"));
+      }
+    }
+    const int ranges = static_cast<int>(left.names.ranges.size());
+    for (RangeVariable& range : right.names.ranges) left.names.ranges.push_back(std::move(range));
+    for (VisibleColumn& column : right.names.columns) {
+      if (column.range >= 0) column.range += ranges;
+      left.names.columns.push_back(std::move(column));
+    }
+    left.tree = swapped ? MakeJoin(kind, std::move(right.tree), std::move(left.tree))
+                        : MakeJoin(kind, std::move(left.tree), std::move(right.tree));
+    return left;
+  }
+
+  static RangeVariable RangeOver(const Query& query, std::string name, std::string relation) {
+    RangeVariable range;
+    range.name = std::move(name);
+    range.relation = std::move(relation);
+    for (size_t i = 0; i < query.columns.size(); ++i) {
+      range.columns.push_back({query.columns[i].name, ColumnExpr(static_cast<int>(i), query.columns[i].type)});
+    }
+    return range;
+  }
+
+ private:
+  // Column names of an alias: t(a, b) renames the leading columns.
+  absl::Status RenameColumns(const Json& alias, RangeVariable& range, int location) {
+    const Json& names = ListOf(alias, "colnames");
+    if (names.size() > range.columns.size()) {
+      return state_.Error(sqlstate::kInvalidColumnReference,
+                          absl::StrCat("table \"", range.name, "\" has ", range.columns.size(),
+                                       " columns available but ", names.size(), " columns specified"),
+                          location);
+    }
+    for (size_t i = 0; i < names.size(); ++i) range.columns[i].name = StringValue(names[i]);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<FromItem> BindRelation(const Json& body) {
+    const int location = LocationOf(body);
+    const std::string name = TextOf(body, "relname");
+    const std::string schema = TextOf(body, "schemaname");
+    if (!schema.empty() && schema != "public") {
+      return state_.Error(sqlstate::kUndefinedTable, absl::StrCat("relation \"", schema, ".", name, "\" does not exist"),
+                          location);
+    }
+    ADJOIN_ASSIGN_OR_RETURN(Relation relation,
+                            FindRelation(state_, name, schema.empty() ? level_.ctes : nullptr, location));
+    const Json& alias = FieldOf(body, "alias");
+    const std::string alias_name = TextOf(alias, "aliasname");
+    RangeVariable range = RangeOver(relation.query, alias_name.empty() ? name : alias_name, name);
+    range.schema = std::move(relation.schema);
+    ADJOIN_RETURN_IF_ERROR(RenameColumns(alias, range, location));
+    return Leaf(relation.query.node, std::move(range));
+  }
+
+  absl::StatusOr<FromItem> BindSubquery(const Json& body) {
+    const Json& select = FieldOf(body, "subquery");
+    if (FlagOf(body, "lateral")) return state_.NotSupported("LATERAL");
+    ADJOIN_ASSIGN_OR_RETURN(const Query query, BindQuery(state_, select, {level_.outer, &level_, level_.ctes, {}, false}));
+    const Json& alias = FieldOf(body, "alias");
+    RangeVariable range = RangeOver(query, TextOf(alias, "aliasname"), "");
+    ADJOIN_RETURN_IF_ERROR(RenameColumns(alias, range, -1));
+    return Leaf(query.node, std::move(range));
+  }
+
+  absl::StatusOr<FromItem> BindFunction(const Json& body) {
+    const Json& functions = ListOf(body, "functions");
+    const Json& call = FieldOf(ListOf(FieldOf(functions.at(0), "List"), "items").at(0), "FuncCall");
+    const std::string name = LastName(ListOf(call, "funcname"));
+    const int location = LocationOf(call);
+    if (functions.size() != 1 || FlagOf(body, "is_rowsfrom")) return state_.NotSupported("ROWS FROM", location);
+    if (FlagOf(body, "ordinality")) return state_.NotSupported("WITH ORDINALITY", location);
+    if (name != "generate_series") {
+      return state_.NotSupported(absl::StrCat("function ", name.empty() ? "call" : name, " in FROM"), location);
+    }
+    ADJOIN_ASSIGN_OR_RETURN(const NodeRef series, BindSeries(call));
+    const Json& alias = FieldOf(body, "alias");
+    const std::string alias_name = TextOf(alias, "aliasname");
+    Query query{series, {{alias_name.empty() ? name : alias_name, series->types[0], false}}};
+    RangeVariable range = RangeOver(query, alias_name.empty() ? name : alias_name, "");
+    ADJOIN_RETURN_IF_ERROR(RenameColumns(alias, range, location));
+    return Leaf(series, std::move(range));
+  }
+
+  absl::StatusOr<NodeRef> BindSeries(const Json& call) {
+    const int location = LocationOf(call);
+    const Names no_names;
+    const Context context{&level_, &no_names, Clause::kFromFunction};
+    std::vector<Typed> args;
+    for (const Json& arg : ListOf(call, "args")) {
+      ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state_, arg, context));
+      args.push_back(std::move(value));
+    }
+    if (args.size() < 2 || args.size() > 3) {
+      return state_.Error(sqlstate::kUndefinedFunction, "function generate_series with these arguments does not exist",
+                          location);
+    }
+    const bool open = std::all_of(args.begin(), args.end(), [](const Typed& t) { return t.unknown; });
+    ADJOIN_ASSIGN_OR_RETURN(TypeId type, CommonTypeOf(state_, args, "generate_series"));
+    if (open || type == TypeId::kInt16) type = TypeId::kInt32;
+    if (!IsInteger(type)) {
+      return state_.NotSupported(absl::StrCat("generate_series of type ", std::string(TypeName(type))), location);
+    }
+    std::vector<ExprRef> exprs;
+    for (const Typed& arg : args) {
+      ADJOIN_ASSIGN_OR_RETURN(ExprRef expr, Coerce(state_, arg, type));
+      exprs.push_back(std::move(expr));
+    }
+    if (exprs.size() == 2) exprs.push_back(ConstantExpr(Value::Int(1), type));
+    return state_.planner.Make(Series{exprs[0], exprs[1], exprs[2]}, {});
+  }
+
+  absl::StatusOr<FromItem> BindJoin(const Json& body) {
+    ADJOIN_ASSIGN_OR_RETURN(FromItem left, Bind(FieldOf(body, "larg")));
+    ADJOIN_ASSIGN_OR_RETURN(FromItem right, Bind(FieldOf(body, "rarg")));
+    const std::string type = TextOf(body, "jointype");
+    const bool swapped = type == "JOIN_RIGHT";
+    const JoinKind kind = type == "JOIN_LEFT" || swapped ? JoinKind::kLeft
+                          : type == "JOIN_FULL"          ? JoinKind::kFull
+                                                         : JoinKind::kInner;
+    const size_t left_columns = left.names.columns.size();
+    std::vector<std::string> shared;
+    for (const Json& name : ListOf(body, "usingClause")) shared.push_back(StringValue(name));
+    if (FlagOf(body, "isNatural")) shared = CommonNames(left.names, right.names);
+    ADJOIN_ASSIGN_OR_RETURN(FromItem joined, Concatenate(std::move(left), std::move(right), kind, swapped));
+    if (!shared.empty()) {
+      ADJOIN_RETURN_IF_ERROR(MergeColumns(shared, left_columns, type, joined));
+    }
+    if (Has(body, "quals")) {
+      const Context context{&level_, &joined.names, Clause::kJoin};
+      ADJOIN_ASSIGN_OR_RETURN(const ExprRef on, BindCondition(state_, FieldOf(body, "quals"), context, "JOIN/ON"));
+      for (const ExprRef& c : Conjuncts(on)) joined.tree->conditions.push_back(c);
+    }
+    if (Has(body, "join_using_alias")) return state_.NotSupported("an alias of USING");
+    if (Has(body, "alias")) ADJOIN_RETURN_IF_ERROR(HideBehindAlias(FieldOf(body, "alias"), joined));
+    return joined;
+  }
+
+  static std::vector<std::string> CommonNames(const Names& left, const Names& right) {
+    std::vector<std::string> out;
+    for (const VisibleColumn& a : left.columns) {
+      for (const VisibleColumn& b : right.columns) {
+        if (a.name == b.name && std::find(out.begin(), out.end(), a.name) == out.end()) out.push_back(a.name);
+      }
+    }
+    return out;
+  }
+
+  // The one column `name` of one side of a USING.
+  absl::StatusOr<ExprRef> SharedColumn(const std::vector<VisibleColumn>& columns, size_t begin, size_t end,
+                                       const std::string& name, std::string_view side) {
+    ExprRef found;
+    for (size_t i = begin; i < end; ++i) {
+      if (columns[i].name != name) continue;
+      if (found != nullptr) {
+        return SqlError(sqlstate::kAmbiguousColumn, absl::StrCat("common column name \"", name,
+                                                                 "\" appears more than once in ", std::string(side),
+                                                                 " table"));
+      }
+      found = columns[i].expr;
+    }
+    if (found != nullptr) return found;
+    return SqlError(sqlstate::kUndefinedColumn, absl::StrCat("column \"", name, "\" specified in USING clause does not exist in ",
+                                                             std::string(side), " table"));
+  }
+
+  // USING: equalities, and one visible column a name, in front: left's, right's for RIGHT, the first that is not NULL
+  // for FULL.
+  absl::Status MergeColumns(const std::vector<std::string>& shared, size_t left_columns, std::string_view type,
+                            FromItem& joined) {
+    std::vector<VisibleColumn>& columns = joined.names.columns;
+    std::vector<VisibleColumn> merged;
+    for (const std::string& name : shared) {
+      ADJOIN_ASSIGN_OR_RETURN(const ExprRef left, SharedColumn(columns, 0, left_columns, name, "left"));
+      ADJOIN_ASSIGN_OR_RETURN(const ExprRef right, SharedColumn(columns, left_columns, columns.size(), name, "right"));
+      ADJOIN_ASSIGN_OR_RETURN(ExprRef equal, ResolveTyped(state_, "=", {{left}, {right}}, -1));
+      joined.tree->conditions.push_back(std::move(equal));
+      ExprRef value = type == "JOIN_RIGHT" ? right : left;
+      if (type == "JOIN_FULL") {
+        ADJOIN_ASSIGN_OR_RETURN(value, ResolveCall("coalesce", {left, right}, state_.options.weak_real));
+      }
+      merged.push_back({name, std::move(value), -1});
+    }
+    for (VisibleColumn& column : columns) {
+      if (std::find(shared.begin(), shared.end(), column.name) == shared.end()) merged.push_back(std::move(column));
+    }
+    columns = std::move(merged);
+    return absl::OkStatus();
+  }
+
+  // (a JOIN b ...) AS j: j is the only name left.
+  absl::Status HideBehindAlias(const Json& alias, FromItem& joined) {
+    RangeVariable range;
+    range.name = TextOf(alias, "aliasname");
+    for (const VisibleColumn& column : joined.names.columns) range.columns.push_back({column.name, column.expr});
+    ADJOIN_RETURN_IF_ERROR(RenameColumns(alias, range, -1));
+    for (size_t i = 0; i < range.columns.size(); ++i) joined.names.columns[i].name = range.columns[i].name;
+    // What is hidden stays, without names, for gradients to find the relation of a column.
+    for (RangeVariable& hidden : joined.names.ranges) hidden.name.clear(), hidden.relation.clear();
+    for (VisibleColumn& column : joined.names.columns) column.range = static_cast<int>(joined.names.ranges.size());
+    joined.names.ranges.push_back(std::move(range));
+    return absl::OkStatus();
+  }
+
+  BindState& state_;
+  Level& level_;
+  const LeafReplacements& replacements_;
+  int next_leaf_ = 0;
+};
+
+absl::StatusOr<Query> BindView(BindState& state, const std::string& name, const StoredView& view) {
+  if (const auto it = state.views.find(name); it != state.views.end()) return it->second;
+  const BindState::Nesting nesting(state);
+  ADJOIN_RETURN_IF_ERROR(nesting.Check());
+  const BindState::ViewBody body(state);
+  ADJOIN_ASSIGN_OR_RETURN(const std::vector<ParsedStatement> parsed, Parse(view.query));
+  if (parsed.size() != 1) return SqlError(sqlstate::kInternalError, absl::StrCat("view \"", name, "\" is not one query"));
+  ADJOIN_ASSIGN_OR_RETURN(Query query, BindQuery(state, parsed[0].tree, {}));
+  for (size_t i = 0; i < view.columns.size() && i < query.columns.size(); ++i) query.columns[i].name = view.columns[i];
+  state.views.emplace(name, query);
+  return query;
+}
+
+// 42P01; where a later WITH item has the name, PostgreSQL says so.
+absl::Status NoSuchRelation(BindState& state, const std::string& name, const CteScope* ctes, int location) {
+  std::string detail, hint;
+  for (; ctes != nullptr; ctes = ctes->outer) {
+    if (std::find(ctes->later.begin(), ctes->later.end(), name) == ctes->later.end()) continue;
+    detail = absl::StrCat("There is a WITH item named \"", name,
+                          "\", but it cannot be referenced from this part of the query.");
+    hint = "Use WITH RECURSIVE, or re-order the WITH items to remove forward references.";
+  }
+  return state.ErrorWithDetail(sqlstate::kUndefinedTable, absl::StrCat("relation \"", name, "\" does not exist"), detail,
+                               hint, location);
+}
+
+}  // namespace
+
+absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& list, const TargetTable* target,
+                                  const LeafReplacements& replacements) {
+  level.from_names.clear();
+  for (const Json& node : list) CollectNames(node, level.from_names);
+  FromBinder binder(state, level, replacements);
+  FromItem out;
+  if (target != nullptr) {
+    Query query{target->node, {}};
+    for (const Field& field : target->table.schema.fields) query.columns.push_back({field.name, field.type, false});
+    RangeVariable range = FromBinder::RangeOver(query, target->alias.empty() ? target->name : target->alias, target->name);
+    range.schema = target->table.schema;
+    level.from_names.push_back(range.name);
+    out = binder.Leaf(target->node, std::move(range));
+  }
+  for (const Json& node : list) {
+    ADJOIN_ASSIGN_OR_RETURN(FromItem item, binder.Bind(node));
+    if (out.tree == nullptr) {
+      out = std::move(item);
+    } else {
+      ADJOIN_ASSIGN_OR_RETURN(out, binder.Concatenate(std::move(out), std::move(item), JoinKind::kInner));
+    }
+  }
+  return out;
+}
+
+absl::StatusOr<Relation> FindRelation(BindState& state, const std::string& name, const CteScope* ctes, int location) {
+  for (const CteScope* scope = ctes; scope != nullptr; scope = scope->outer) {
+    for (const Cte& cte : scope->ctes) {
+      if (cte.name != name) continue;
+      if (!cte.modifying) return Relation{cte.query, std::nullopt};
+      return state.Error(sqlstate::kFeatureNotSupported,
+                         absl::StrCat("WITH query \"", name, "\" does not have a RETURNING clause"), location);
+    }
+    const bool later = std::find(scope->later.begin(), scope->later.end(), name) != scope->later.end();
+    if (later && scope->recursive) return state.NotSupported("WITH RECURSIVE", location);
+  }
+  if (std::optional<CatalogTable> table = state.catalog.FindTable(name); table.has_value()) {
+    state.NoteRelation(name);
+    Query query{state.planner.Make(Scan{name, table->id, table->schema}, {}), {}};
+    for (const Field& field : table->schema.fields) query.columns.push_back({field.name, field.type, false});
+    return Relation{std::move(query), std::move(table->schema)};
+  }
+  if (const std::optional<StoredView> view = state.catalog.FindView(name); view.has_value()) {
+    state.NoteRelation(name);
+    ADJOIN_ASSIGN_OR_RETURN(Query query, BindView(state, name, *view));
+    return Relation{std::move(query), std::nullopt};
+  }
+  return NoSuchRelation(state, name, ctes, location);
+}
+
+}  // namespace adjoin

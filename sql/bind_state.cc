@@ -1,0 +1,154 @@
+#include "sql/bind_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/status.h"
+#include "engine/text.h"
+#include "sql/parse.h"
+
+namespace adjoin {
+namespace {
+
+// Operators nested in one another. Each takes about 2 KiB of stack to bind.
+constexpr int kMaxNesting = 1400;
+
+absl::StatusOr<ExprRef> MapLeavesMemo(const ExprRef& expr, const LeafMap& f,
+                                      absl::flat_hash_map<const Expr*, ExprRef>& memo) {
+  if (expr->kind == ExprKind::kColumn || expr->kind == ExprKind::kParameter) return f(expr);
+  if (expr->args.empty()) return expr;
+  if (auto it = memo.find(expr.get()); it != memo.end()) return it->second;
+  std::vector<ExprRef> args;
+  args.reserve(expr->args.size());
+  bool changed = false;
+  for (const ExprRef& arg : expr->args) {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef mapped, MapLeavesMemo(arg, f, memo));
+    changed |= mapped != arg;
+    args.push_back(std::move(mapped));
+  }
+  ExprRef out = changed ? CallExpr(expr->function, std::move(args), expr->type) : expr;
+  memo.emplace(expr.get(), out);
+  return out;
+}
+
+}  // namespace
+
+BindState::BindState(const CatalogView& catalog_view, const BindOptions& bind_options, Planner& statement_planner)
+    : catalog(catalog_view), options(bind_options), planner(statement_planner) {
+  for (const auto& type : options.parameter_types) parameters_.push_back({type, -1, true});
+}
+
+std::optional<int> BindState::Position(int location) const {
+  if (location < 0 || in_view()) return std::nullopt;
+  return CharacterPosition(options.text, location);
+}
+
+absl::Status BindState::Error(std::string_view sqlstate, std::string_view message, int location) const {
+  return SqlError(sqlstate, message, Position(location));
+}
+
+absl::Status BindState::ErrorWithDetail(std::string_view sqlstate, std::string_view message, std::string_view detail,
+                                        std::string_view hint, int location) const {
+  return SqlErrorWithDetail(sqlstate, message, detail, hint, Position(location));
+}
+
+absl::Status BindState::NotSupported(std::string_view construct, int location) const {
+  return Error(sqlstate::kFeatureNotSupported, std::string(construct) + " is not supported", location);
+}
+
+absl::Status BindState::At(absl::Status status, int location) const {
+  const std::optional<int> position = Position(location);
+  return position.has_value() ? WithPosition(std::move(status), *position) : status;
+}
+
+ExprRef BindState::OuterReference(const Level& level, const ExprRef& expr) {
+  for (const auto& [placeholder, outer] : outers_) {
+    if (outer.level == level.id && SameExpr(outer.expr, expr)) return ParameterExpr(placeholder, expr->type);
+  }
+  const int placeholder = NewPlaceholder();
+  outers_.emplace(placeholder, Outer{level.id, expr});
+  return ParameterExpr(placeholder, expr->type);
+}
+
+const BindState::Outer* BindState::FindOuter(int placeholder) const {
+  const auto it = outers_.find(placeholder);
+  return it == outers_.end() ? nullptr : &it->second;
+}
+
+std::optional<TypeId> BindState::parameter_type(int index) const {
+  const size_t i = static_cast<size_t>(index);
+  return i < parameters_.size() ? parameters_[i].type : std::nullopt;
+}
+
+void BindState::UseParameter(int index, int location) {
+  const size_t i = static_cast<size_t>(index);
+  if (i >= parameters_.size()) parameters_.resize(i + 1);
+  parameters_[i].used = true;
+  if (parameters_[i].location < 0) parameters_[i].location = location;
+}
+
+void BindState::SetParameterType(int index, TypeId type) { parameters_[static_cast<size_t>(index)].type = type; }
+
+absl::StatusOr<std::vector<TypeId>> BindState::ParameterTypes() const {
+  std::vector<TypeId> out;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].type.has_value()) {
+      return Error(sqlstate::kIndeterminateDatatype, absl::StrCat("could not determine data type of parameter $", i + 1),
+                   parameters_[i].location);
+    }
+    out.push_back(*parameters_[i].type);
+  }
+  return out;
+}
+
+void BindState::NoteRelation(std::string_view name) const {
+  if (options.relations == nullptr || in_view()) return;
+  std::vector<std::string>& names = *options.relations;
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+}
+
+absl::Status BindState::Nesting::Check() const {
+  if (state_.nesting_ <= kMaxNesting) return absl::OkStatus();
+  return SqlError(sqlstate::kStatementTooComplex, "stack depth limit exceeded");
+}
+
+absl::StatusOr<ExprRef> Coerce(BindState& state, const Typed& value, TypeId target) {
+  if (value.unknown && value.expr->kind == ExprKind::kParameter) {
+    const std::optional<TypeId> known = state.parameter_type(value.expr->index);
+    if (!known.has_value()) state.SetParameterType(value.expr->index, target);
+    return state.At(ResolveCast(ParameterExpr(value.expr->index, known.value_or(target)), target), value.location);
+  }
+  return state.At(ResolveCast(value.expr, target), value.location);
+}
+
+absl::StatusOr<ExprRef> Settle(BindState& state, const Typed& value) {
+  if (!value.unknown) return value.expr;
+  return Coerce(state, value, TypeId::kText);
+}
+
+absl::StatusOr<ExprRef> Condition(BindState& state, const Typed& value, std::string_view construct) {
+  if (value.unknown) return Coerce(state, value, TypeId::kBool);
+  if (value.expr->type == TypeId::kBool) return value.expr;
+  return state.Error(sqlstate::kDatatypeMismatch,
+                     absl::StrCat("argument of ", ToAbsl(construct), " must be type boolean, not type ",
+                                  ToAbsl(TypeName(value.expr->type))),
+                     value.location);
+}
+
+absl::StatusOr<ExprRef> MapLeaves(const ExprRef& expr, const LeafMap& f) {
+  absl::flat_hash_map<const Expr*, ExprRef> memo;
+  return MapLeavesMemo(expr, f, memo);
+}
+
+bool HasPlaceholder(const ExprRef& expr) {
+  bool found = false;
+  const auto look = [&](const ExprRef& leaf) -> absl::StatusOr<ExprRef> {
+    found |= IsPlaceholder(*leaf);
+    return leaf;
+  };
+  static_cast<void>(MapLeaves(expr, look));
+  return found;
+}
+
+}  // namespace adjoin

@@ -1,0 +1,68 @@
+#include "sql/database.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "adjoin/database.h"
+#include "engine/status.h"
+#include "sql/session.h"
+
+namespace adjoin {
+
+absl::Status WriteLock::Acquire(const RunControl& control, int64_t timeout_ms) {
+  // Cancel may come from a signal handler, which cannot wake a waiter: look for it now and then.
+  constexpr absl::Duration kLook = absl::Milliseconds(20);
+  const absl::Time deadline =
+      timeout_ms > 0 ? absl::Now() + absl::Milliseconds(timeout_ms) : absl::InfiniteFuture();
+  absl::MutexLock lock(&mutex_);
+  const auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !held_; };
+  while (!mutex_.AwaitWithTimeout(absl::Condition(&free), kLook)) {
+    ADJOIN_RETURN_IF_ERROR(control.Check());
+    if (absl::Now() >= deadline)
+      return SqlError("55P03", "canceling statement due to lock timeout");
+  }
+  held_ = true;
+  return absl::OkStatus();
+}
+
+void WriteLock::Release() {
+  absl::MutexLock lock(&mutex_);
+  held_ = false;
+}
+
+DatabaseState::DatabaseState(int threads, int64_t memory_limit)
+    : threads_(threads),
+      budget_(std::make_shared<MemoryBudget>(memory_limit > 0 ? memory_limit : INT64_MAX)),
+      pool_(std::make_shared<TaskPool>(threads)) {}
+
+}  // namespace adjoin
+
+namespace adjoin::api {
+
+Database::Database(std::shared_ptr<DatabaseState> state) : state_(std::move(state)) {}
+
+absl::StatusOr<Database> Database::Open(const Options& options) {
+  constexpr int kMostThreads = 1024;
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    return SqlError(sqlstate::kInvalidParameterValue,
+                    absl::StrCat("threads is outside [0, ", kMostThreads, "]: ", options.threads));
+  }
+  if (options.memory_limit < 0) {
+    return SqlError(sqlstate::kInvalidParameterValue,
+                    absl::StrCat("memory_limit must not be negative: ", options.memory_limit));
+  }
+  const int processors =
+      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostThreads);
+  const int threads = options.threads > 0 ? options.threads : processors;
+  return Database(std::make_shared<DatabaseState>(threads, options.memory_limit));
+}
+
+Connection Database::Connect() const { return Connection(std::make_shared<Session>(state_)); }
+int64_t Database::memory_used() const { return state_->budget()->used(); }
+int64_t Database::memory_peak() const { return state_->budget()->peak(); }
+void Database::ResetPeak() const { state_->budget()->reset_peak(); }
+
+}  // namespace adjoin::api

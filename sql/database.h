@@ -1,0 +1,50 @@
+// What all connections of one database share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "engine/buffer.h"
+#include "engine/catalog.h"
+#include "engine/task_pool.h"
+#include "ops/step.h"
+
+namespace adjoin {
+
+// The right to write, held by one session from its first write to the end of its transaction.
+// Belongs to a session, not a thread. Taking and giving it allocates nothing.
+class WriteLock {
+ public:
+  // Waits until it is free. Errors: 57014 when `control` is cancelled, 55P03 after `timeout_ms` (0:
+  // never).
+  absl::Status Acquire(const RunControl& control, int64_t timeout_ms);
+  void Release();
+
+ private:
+  absl::Mutex mutex_;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Thread-safe.
+class DatabaseState {
+ public:
+  DatabaseState(int threads, int64_t memory_limit);
+  int threads() const { return threads_; }
+  Catalog& catalog() { return catalog_; }
+  WriteLock& write_lock() { return write_lock_; }
+  const std::shared_ptr<TaskPool>& pool() const { return pool_; }
+  const std::shared_ptr<MemoryBudget>& budget() const { return budget_; }
+
+ private:
+  int threads_;
+  std::shared_ptr<MemoryBudget> budget_;
+  std::shared_ptr<TaskPool> pool_;
+  Catalog catalog_;
+  WriteLock write_lock_;
+};
+
+}  // namespace adjoin

@@ -1,0 +1,13 @@
+// The expressions of an operator, whatever it is.
+#pragma once
+
+#include <functional>
+
+#include "plan/node.h"
+
+namespace adjoin {
+
+// Calls `f` with every expression of the operator that is not null.
+void VisitExprs(const Operator& op, const std::function<void(const ExprRef&)>& f);
+
+}  // namespace adjoin

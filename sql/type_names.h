@@ -1,0 +1,16 @@
+// SQL's names of types.
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "engine/types.h"
+#include "sql/tree.h"
+
+namespace adjoin {
+
+// The type that a TypeName body names. Errors, at its position in `text`: 42704 for a name that is no type of
+// PostgreSQL's, 0A000 for one that is but that the engine lacks.
+absl::StatusOr<TypeId> TypeNamed(const Json& type_name, std::string_view text);
+
+}  // namespace adjoin

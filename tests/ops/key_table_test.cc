@@ -1,0 +1,126 @@
+#include "ops/key_table.h"
+
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "ops/pair_groups.h"
+
+namespace adjoin {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(KeyTableTest, FloatsAreNormalised) {
+  KeyTable table({TypeId::kFloat64});
+  const std::vector<double> keys = {0.0, -0.0, kNan, -kNan, 1.0};
+  std::vector<int64_t> ids(5);
+  const Vector key{TypeId::kFloat64, keys.data(), nullptr};
+  table.FindOrAdd({&key, 1}, 5, ids.data());
+  EXPECT_EQ(ids, (std::vector<int64_t>{0, 0, 1, 1, 2}));
+}
+
+TEST(KeyTableTest, NullsAreOneKey) {
+  for (const TypeId second : {TypeId::kInt32, TypeId::kText}) {
+    KeyTable table({TypeId::kInt64, second});
+    const std::vector<int64_t> a = {1, 1, 1, 9};
+    const std::vector<uint8_t> a_valid = {1, 1, 0, 0};
+    const std::vector<int32_t> b = {5, 6, 5, 5};
+    const std::vector<std::string_view> text = {"5", "6", "5", "5"};
+    const Vector keys[] = {{TypeId::kInt64, a.data(), a_valid.data()},
+                           {second, second == TypeId::kText ? static_cast<const void*>(text.data()) : b.data(), nullptr}};
+    std::vector<int64_t> ids(4);
+    table.FindOrAdd(keys, 4, ids.data());
+    EXPECT_EQ(ids, (std::vector<int64_t>{0, 1, 2, 2}));
+    BatchArena arena;
+    const Vector first = table.Key(0, 0, 3, arena);
+    EXPECT_TRUE(first.is_null(2));
+    EXPECT_EQ(first.as<int64_t>()[1], 1);
+  }
+}
+
+// Ranges that grow up, down and away, against a map: the array must hand over to hashing with its ids.
+TEST(KeyTableTest, IntegersMatchAMap) {
+  std::mt19937_64 random(7);
+  for (const int64_t range : {int64_t{10}, int64_t{5000}, int64_t{1} << 20, std::numeric_limits<int64_t>::max()}) {
+    KeyTable table({TypeId::kInt64});
+    std::map<int64_t, int64_t> expected;
+    std::vector<int64_t> seen;
+    for (int batch = 0; batch < 40; ++batch) {
+      std::vector<int64_t> keys(100);
+      for (int64_t& key : keys) {
+        key = static_cast<int64_t>(random() % static_cast<uint64_t>(range)) * (batch % 2 == 0 ? 1 : -1);
+      }
+      std::vector<int64_t> ids(100);
+      const Vector key{TypeId::kInt64, keys.data(), nullptr};
+      KeyScratch scratch;
+      table.Find({&key, 1}, 100, ids.data(), scratch);
+      for (size_t i = 0; i < 100; ++i) {
+        const auto it = expected.find(keys[i]);
+        EXPECT_EQ(ids[i], it == expected.end() ? -1 : it->second);
+      }
+      table.FindOrAdd({&key, 1}, 100, ids.data());
+      for (size_t i = 0; i < 100; ++i) {
+        const auto [it, added] = expected.emplace(keys[i], static_cast<int64_t>(expected.size()));
+        if (added) seen.push_back(keys[i]);
+        ASSERT_EQ(ids[i], it->second);
+      }
+    }
+    ASSERT_EQ(table.size(), static_cast<int64_t>(expected.size()));
+    BatchArena arena;
+    const Vector all = table.Key(0, 0, table.size(), arena);
+    for (size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(all.as<int64_t>()[i], seen[i]);
+  }
+}
+
+TEST(KeyTableTest, ExtremeIntegers) {
+  KeyTable table({TypeId::kInt64});
+  const std::vector<int64_t> keys = {INT64_MAX, INT64_MAX - 1, INT64_MIN, 0, INT64_MIN};
+  for (size_t i = 0; i < keys.size(); ++i) {
+    int64_t id = -1;
+    const Vector key{TypeId::kInt64, &keys[i], nullptr};
+    table.FindOrAdd({&key, 1}, 1, &id);
+    EXPECT_EQ(id, i == 4 ? 2 : static_cast<int64_t>(i));
+  }
+}
+
+TEST(KeyTableTest, TextPastOneBatchAndReusedAddresses) {
+  KeyTable table({TypeId::kText});
+  char buffer[32];
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 3000; ++i) {
+      const int length = std::snprintf(buffer, sizeof(buffer), "key-%d", i);  // always at the same address
+      const std::string_view text(buffer, static_cast<size_t>(length));
+      int64_t id = -1;
+      const Vector key{TypeId::kText, &text, nullptr};
+      table.FindOrAdd({&key, 1}, 1, &id);
+      ASSERT_EQ(id, i);
+    }
+  }
+  BatchArena arena;
+  EXPECT_EQ(table.Key(0, 2999, 1, arena).as<std::string_view>()[0], "key-2999");
+}
+
+TEST(PairGroupsTest, MatrixHandsOverToHashing) {
+  PairGroups pairs(1000);
+  std::mt19937_64 random(3);
+  std::map<std::pair<int64_t, int64_t>, int64_t> expected;
+  for (int batch = 0; batch < 100; ++batch) {
+    std::vector<int64_t> left(50), right(50), ids(50);
+    for (size_t i = 0; i < 50; ++i) {
+      left[i] = static_cast<int64_t>(random() % static_cast<uint64_t>(batch * 100 + 1));
+      right[i] = static_cast<int64_t>(random() % 1000);
+    }
+    pairs.FindOrAdd(left.data(), right.data(), 50, ids.data());
+    for (size_t i = 0; i < 50; ++i) {
+      const auto id = expected.emplace(std::pair(left[i], right[i]), static_cast<int64_t>(expected.size())).first->second;
+      ASSERT_EQ(ids[i], id);
+      EXPECT_EQ(pairs.left()[static_cast<size_t>(id)], left[i]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace adjoin

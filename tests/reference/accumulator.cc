@@ -1,0 +1,72 @@
+#include "tests/reference/accumulator.h"
+
+#include <cmath>
+
+#include "engine/status.h"
+
+namespace adjoin::reference {
+
+void CompensatedSum::Add(double x) {
+  const double total = sum_ + x;
+  if (std::isfinite(total)) {
+    carry_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - total) + x : (x - total) + sum_;
+  }
+  sum_ = total;
+}
+
+double CompensatedSum::Total() const { return std::isfinite(sum_) ? sum_ + carry_ : sum_; }
+
+Accumulator::Accumulator(AggregateFunction function, TypeId arg_type, TypeId type, bool distinct)
+    : function_(function), arg_type_(arg_type), type_(type), distinct_(distinct) {}
+
+void Accumulator::Add(const Value& value) {
+  if (function_ == AggregateFunction::kCountStar) {
+    ++count_;
+    return;
+  }
+  if (value.is_null()) return;
+  if (distinct_ && !seen_.insert(value).second) return;
+  ++count_;
+  switch (function_) {
+    case AggregateFunction::kSum:
+    case AggregateFunction::kAvg:
+      if (value.is_int()) integer_sum_ += value.as_int();
+      if (value.is_float()) float_sum_.Add(value.as_float());
+      break;
+    case AggregateFunction::kMin:
+      if (extreme_.is_null() || CompareValues(value, extreme_) < 0) extreme_ = value;
+      break;
+    case AggregateFunction::kMax:
+      if (extreme_.is_null() || CompareValues(value, extreme_) > 0) extreme_ = value;
+      break;
+    case AggregateFunction::kBoolAnd:
+      extreme_ = Value::Bool((extreme_.is_null() || extreme_.as_bool()) && value.as_bool());
+      break;
+    case AggregateFunction::kBoolOr:
+      extreme_ = Value::Bool((!extreme_.is_null() && extreme_.as_bool()) || value.as_bool());
+      break;
+    default:
+      break;
+  }
+}
+
+absl::StatusOr<Value> Accumulator::Sum() const {
+  if (IsFloat(arg_type_)) return RoundTo(type_, Value::Float(float_sum_.Total()));
+  if (IsFloat(type_)) return RoundTo(type_, Value::Float(static_cast<double>(integer_sum_)));
+  return CheckedInt(integer_sum_, type_);
+}
+
+absl::StatusOr<Value> Accumulator::Result() const {
+  if (function_ == AggregateFunction::kCountStar || function_ == AggregateFunction::kCount) {
+    return Value::Int(count_);
+  }
+  if (count_ == 0) return Value();
+  if (function_ == AggregateFunction::kSum) return Sum();
+  if (function_ == AggregateFunction::kAvg) {
+    const double sum = IsFloat(arg_type_) ? float_sum_.Total() : static_cast<double>(integer_sum_);
+    return RoundTo(type_, Value::Float(sum / static_cast<double>(count_)));
+  }
+  return extreme_;
+}
+
+}  // namespace adjoin::reference

@@ -1,0 +1,49 @@
+// Aggregates, one value at a time.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "plan/node.h"
+#include "tests/reference/evaluator.h"
+
+namespace adjoin::reference {
+
+// A sum with the rounding errors carried beside it (Neumaier); infinities and NaN as IEEE adds
+// them.
+class CompensatedSum {
+ public:
+  void Add(double x);
+  double Total() const;
+
+ private:
+  double sum_ = 0;
+  double carry_ = 0;
+};
+
+// One aggregate over the non-NULL values given to Add. AVG of integers divides the exact sum.
+class Accumulator {
+ public:
+  // `arg_type` is the type of the values, `type` the result's.
+  Accumulator(AggregateFunction function, TypeId arg_type, TypeId type, bool distinct = false);
+  // NULL is skipped but by kCountStar.
+  void Add(const Value& value);
+  absl::StatusOr<Value> Result() const;
+
+ private:
+  struct Less {
+    bool operator()(const Value& a, const Value& b) const { return CompareValues(a, b) < 0; }
+  };
+  absl::StatusOr<Value> Sum() const;
+  AggregateFunction function_;
+  TypeId arg_type_, type_;
+  bool distinct_;
+  int64_t count_ = 0;
+  __int128 integer_sum_ = 0;
+  CompensatedSum float_sum_;
+  Value extreme_;
+  std::set<Value, Less> seen_;
+};
+
+}  // namespace adjoin::reference

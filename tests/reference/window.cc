@@ -1,0 +1,248 @@
+#include "tests/reference/window.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "engine/status.h"
+#include "tests/reference/accumulator.h"
+#include "tests/reference/interpreter.h"
+
+namespace adjoin::reference {
+namespace {
+
+// One partition in window order: positions are indices into `rows`, `peer_start[i]` the first row
+// tied with i.
+struct Partition {
+  const Window* window;
+  std::vector<size_t> rows;               // of the input
+  std::vector<Row> keys;                  // of the ORDER BY, by position
+  std::vector<int64_t> group;             // number of the peer group, by position
+  std::vector<std::vector<Row>> args;     // of each call, by position
+  std::vector<std::vector<bool>> passes;  // FILTER of each call, by position
+  int64_t size() const { return static_cast<int64_t>(rows.size()); }
+};
+
+// Whether the key at `other` is at most `offset` past the key at `current`, in the direction of the
+// order. NULL and NaN have no distance to a number: there the order alone decides.
+bool WithinRange(const Partition& p, int64_t current, int64_t other, int64_t offset) {
+  const Value& a = p.keys[static_cast<size_t>(current)][0];
+  const Value& b = p.keys[static_cast<size_t>(other)][0];
+  const bool a_number = !a.is_null() && !(a.is_float() && std::isnan(a.as_float()));
+  const bool b_number = !b.is_null() && !(b.is_float() && std::isnan(b.as_float()));
+  if (!a_number || !b_number) {
+    return p.group[static_cast<size_t>(current)] >= p.group[static_cast<size_t>(other)];
+  }
+  const int sign = p.window->order[0].descending ? -1 : 1;
+  if (a.is_int()) return sign * (static_cast<__int128>(b.as_int()) - a.as_int()) <= offset;
+  return sign * (b.as_float() - a.as_float()) <= static_cast<double>(offset);
+}
+
+bool AtOrAfterStart(const Partition& p, int64_t i, int64_t j) {
+  const Frame& f = p.window->frame;
+  const int64_t gi = p.group[static_cast<size_t>(i)], gj = p.group[static_cast<size_t>(j)];
+  switch (f.start) {
+    case FrameBound::kUnboundedPreceding:
+      return true;
+    case FrameBound::kUnboundedFollowing:
+      return false;
+    case FrameBound::kCurrentRow:
+      return f.mode == FrameMode::kRows ? j >= i : gj >= gi;
+    case FrameBound::kPreceding:
+    case FrameBound::kFollowing:
+      break;
+  }
+  const int64_t offset = f.start == FrameBound::kPreceding ? -f.start_offset : f.start_offset;
+  if (f.mode == FrameMode::kRows) return j >= i + offset;
+  if (f.mode == FrameMode::kGroups) return gj >= gi + offset;
+  return gj == gi ? offset <= 0 : WithinRange(p, j, i, -offset);
+}
+
+bool AtOrBeforeEnd(const Partition& p, int64_t i, int64_t j) {
+  const Frame& f = p.window->frame;
+  const int64_t gi = p.group[static_cast<size_t>(i)], gj = p.group[static_cast<size_t>(j)];
+  switch (f.end) {
+    case FrameBound::kUnboundedPreceding:
+      return false;
+    case FrameBound::kUnboundedFollowing:
+      return true;
+    case FrameBound::kCurrentRow:
+      return f.mode == FrameMode::kRows ? j <= i : gj <= gi;
+    case FrameBound::kPreceding:
+    case FrameBound::kFollowing:
+      break;
+  }
+  const int64_t offset = f.end == FrameBound::kPreceding ? -f.end_offset : f.end_offset;
+  if (f.mode == FrameMode::kRows) return j <= i + offset;
+  if (f.mode == FrameMode::kGroups) return gj <= gi + offset;
+  return gj == gi ? offset >= 0 : WithinRange(p, i, j, offset);
+}
+
+bool Excluded(const Partition& p, int64_t i, int64_t j) {
+  const bool peer = p.group[static_cast<size_t>(i)] == p.group[static_cast<size_t>(j)];
+  switch (p.window->frame.exclusion) {
+    case FrameExclusion::kNone:
+      return false;
+    case FrameExclusion::kCurrentRow:
+      return i == j;
+    case FrameExclusion::kGroup:
+      return peer;
+    case FrameExclusion::kTies:
+      return peer && i != j;
+  }
+  return false;
+}
+
+std::vector<size_t> FrameOf(const Partition& p, int64_t i) {
+  std::vector<size_t> frame;
+  for (int64_t j = 0; j < p.size(); ++j) {
+    if (AtOrAfterStart(p, i, j) && AtOrBeforeEnd(p, i, j) && !Excluded(p, i, j)) {
+      frame.push_back(static_cast<size_t>(j));
+    }
+  }
+  return frame;
+}
+
+Value Shifted(const Partition& p, size_t call, int64_t i, int direction) {
+  const Row& args = p.args[call][static_cast<size_t>(i)];
+  int64_t offset = 1;
+  if (args.size() > 1) {
+    if (args[1].is_null()) return Value();
+    offset = args[1].as_int();
+  }
+  const __int128 j = static_cast<__int128>(i) + static_cast<__int128>(direction) * offset;
+  if (j >= 0 && j < p.size()) return p.args[call][static_cast<size_t>(j)][0];
+  return args.size() > 2 ? args[2] : Value();
+}
+
+AggregateFunction AggregateOf(WindowFunction function) {
+  switch (function) {
+    case WindowFunction::kCountStar:
+      return AggregateFunction::kCountStar;
+    case WindowFunction::kCount:
+      return AggregateFunction::kCount;
+    case WindowFunction::kSum:
+      return AggregateFunction::kSum;
+    case WindowFunction::kAvg:
+      return AggregateFunction::kAvg;
+    case WindowFunction::kMin:
+      return AggregateFunction::kMin;
+    default:
+      return AggregateFunction::kMax;
+  }
+}
+
+absl::StatusOr<Value> FrameAggregate(const Partition& p, size_t call,
+                                     const std::vector<size_t>& frame) {
+  const WindowCall& what = p.window->calls[call];
+  const TypeId arg_type = what.args.empty() ? TypeId::kInt64 : what.args[0]->type;
+  Accumulator acc(AggregateOf(what.function), arg_type, what.type);
+  for (size_t j : frame) {
+    if (p.passes[call][j]) acc.Add(what.args.empty() ? Value() : p.args[call][j][0]);
+  }
+  return acc.Result();
+}
+
+absl::StatusOr<Value> CallValue(const Partition& p, size_t call, int64_t i,
+                                const std::vector<size_t>& frame) {
+  const size_t at = static_cast<size_t>(i);
+  switch (p.window->calls[call].function) {
+    case WindowFunction::kRowNumber:
+      return Value::Int(i + 1);
+    case WindowFunction::kRank:
+      return Value::Int(std::count_if(p.group.begin(), p.group.end(),
+                                      [&](int64_t g) { return g < p.group[at]; }) +
+                        1);
+    case WindowFunction::kDenseRank:
+      return Value::Int(p.group[at] + 1);
+    case WindowFunction::kLag:
+      return Shifted(p, call, i, -1);
+    case WindowFunction::kLead:
+      return Shifted(p, call, i, 1);
+    case WindowFunction::kFirstValue:
+      return frame.empty() ? Value() : p.args[call][frame.front()][0];
+    case WindowFunction::kLastValue:
+      return frame.empty() ? Value() : p.args[call][frame.back()][0];
+    default:
+      return FrameAggregate(p, call, frame);
+  }
+}
+
+// Evaluates keys and arguments of the partition's rows, in window order.
+absl::Status Prepare(Partition& p, const Rows& input, const std::vector<Row>& sort_keys,
+                     const std::vector<Value>& params) {
+  const Window& w = *p.window;
+  std::stable_sort(p.rows.begin(), p.rows.end(), [&](size_t a, size_t b) {
+    return CompareSortKeys(w.order, sort_keys[a], sort_keys[b]) < 0;
+  });
+  for (size_t row : p.rows) {
+    const bool tied =
+        !p.keys.empty() && CompareSortKeys(w.order, p.keys.back(), sort_keys[row]) == 0;
+    p.group.push_back(p.group.empty() ? 0 : p.group.back() + (tied ? 0 : 1));
+    p.keys.push_back(sort_keys[row]);
+  }
+  for (const WindowCall& call : w.calls) {
+    Evaluator args(call.args, &params), filter({call.filter}, &params);
+    std::vector<Row>& values = p.args.emplace_back();
+    std::vector<bool>& passes = p.passes.emplace_back();
+    for (size_t row : p.rows) {
+      filter.SetRow(&input[row]);
+      ADJOIN_ASSIGN_OR_RETURN(const bool pass, filter.IsTrue(0));
+      passes.push_back(pass);
+      args.SetRow(&input[row]);
+      if (!pass) {
+        values.emplace_back(call.args.size());
+        continue;
+      }
+      ADJOIN_ASSIGN_OR_RETURN(Row row_args, args.GetAll());
+      values.push_back(std::move(row_args));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int CompareSortKeys(const std::vector<SortKey>& keys, const Row& a, const Row& b) {
+  for (size_t k = 0; k < keys.size(); ++k) {
+    if (a[k].is_null() && b[k].is_null()) continue;
+    if (a[k].is_null()) return keys[k].nulls_first ? -1 : 1;
+    if (b[k].is_null()) return keys[k].nulls_first ? 1 : -1;
+    const int order = CompareValues(a[k], b[k]);
+    if (order != 0) return keys[k].descending ? -order : order;
+  }
+  return 0;
+}
+
+absl::StatusOr<Rows> EvaluateWindow(const Window& window, const Rows& input,
+                                    const std::vector<Value>& params) {
+  std::vector<ExprRef> order;
+  for (const SortKey& key : window.order) order.push_back(key.expr);
+  Evaluator partition_keys(window.partition, &params), order_keys(order, &params);
+  std::vector<Row> sort_keys;
+  std::map<Row, std::vector<size_t>, RowLess> partitions;
+  for (size_t row = 0; row < input.size(); ++row) {
+    partition_keys.SetRow(&input[row]);
+    order_keys.SetRow(&input[row]);
+    ADJOIN_ASSIGN_OR_RETURN(Row key, partition_keys.GetAll());
+    partitions[key].push_back(row);
+    ADJOIN_ASSIGN_OR_RETURN(Row sort_key, order_keys.GetAll());
+    sort_keys.push_back(std::move(sort_key));
+  }
+  Rows out = input;
+  for (auto& [key, rows] : partitions) {
+    Partition p{&window, std::move(rows), {}, {}, {}, {}};
+    ADJOIN_RETURN_IF_ERROR(Prepare(p, input, sort_keys, params));
+    for (int64_t i = 0; i < p.size(); ++i) {
+      const std::vector<size_t> frame = FrameOf(p, i);
+      for (size_t call = 0; call < window.calls.size(); ++call) {
+        ADJOIN_ASSIGN_OR_RETURN(Value value, CallValue(p, call, i, frame));
+        out[p.rows[static_cast<size_t>(i)]].push_back(std::move(value));
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace adjoin::reference
