@@ -58,13 +58,17 @@ absl::Status Transposer::operator()(const Contraction& c) {
     if (!ExprActivity(self.factor(), reverse.ActivityOf(in)).active) continue;
     const RowView view = reverse.ViewOf(in), other_view = reverse.ViewOf(input(1 - side));
 
+    // The transpose's keys in the order of this side's columns: then its cells lie as the side's own do.
+    struct Key {
+      int column;  // of the view
+      ContractionKey from;
+    };
+    std::vector<Key> keys;
     Contraction transposed;
-    Lookup lookup;
     for (int k = 0; k < num_keys; ++k) {
       const ContractionKey& key = c.keys[static_cast<size_t>(k)];
       if (key.side == side) {
-        transposed.keys.push_back({0, k});
-        lookup.left_keys.push_back(BaseColumn(view.node, view.columns[static_cast<size_t>(key.column)]));
+        keys.push_back({view.columns[static_cast<size_t>(key.column)], {0, k}});
       } else {
         const ExprRef column = BaseColumn(other_view.node, other_view.columns[static_cast<size_t>(key.column)]);
         transposed.on.push_back({BaseColumn(groups, k), column, /*null_safe=*/true});
@@ -73,12 +77,17 @@ absl::Status Transposer::operator()(const Contraction& c) {
     ExprRef took_part;  // rows with a NULL join column met nothing
     for (size_t k = 0; k < c.on.size(); ++k) {
       const ExprRef own = reverse.Remap(self.on(k), view), others = reverse.Remap(other.on(k), other_view);
-      transposed.keys.push_back({1, others->index});
-      lookup.left_keys.push_back(own);
+      keys.push_back({own->index, {1, others->index}});
       if (!c.on[k].null_safe) {
         const ExprRef present = IsNotNull(own);
         took_part = took_part == nullptr ? present : CallNamed("and", {took_part, present}, TypeId::kBool);
       }
+    }
+    std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) { return a.column < b.column; });
+    Lookup lookup;
+    for (const Key& key : keys) {
+      transposed.keys.push_back(key.from);
+      lookup.left_keys.push_back(BaseColumn(view.node, key.column));
     }
     transposed.mask = TransposeMask(c, *node, self, other, other_view, groups->width());
     transposed.left_factor = BaseColumn(groups, num_keys);

@@ -53,7 +53,8 @@ class Count final : public Accumulator {
   std::vector<int64_t> counts_;
 };
 
-// SUM and AVG of T, added up in Sum: double for floats, an integer that cannot overflow for integers.
+// SUM and AVG of T, added up in Sum: double for floats, an integer that cannot overflow for
+// integers.
 template <typename T, typename Sum>
 class Total final : public Accumulator {
  public:
@@ -92,19 +93,23 @@ class Total final : public Accumulator {
       });
       if (result_ == TypeId::kFloat32) {
         const auto* wide = static_cast<const double*>(out.data);
-        out.data = MakeResult<float>(n, arena, [&](int64_t g) { return static_cast<float>(wide[g]); });
+        out.data =
+            MakeResult<float>(n, arena, [&](int64_t g) { return static_cast<float>(wide[g]); });
       }
     } else if (result_ == TypeId::kFloat64) {
-      out.data = MakeResult<double>(n, arena, [&](int64_t g) { return static_cast<double>(sums[g]); });
+      out.data =
+          MakeResult<double>(n, arena, [&](int64_t g) { return static_cast<double>(sums[g]); });
     } else if (result_ == TypeId::kFloat32) {
-      out.data = MakeResult<float>(n, arena, [&](int64_t g) { return static_cast<float>(sums[g]); });
+      out.data =
+          MakeResult<float>(n, arena, [&](int64_t g) { return static_cast<float>(sums[g]); });
     } else {
       for (int64_t g = 0; g < n; ++g) {
         if (sums[g] != static_cast<Sum>(static_cast<int64_t>(sums[g]))) {
           return SqlError(sqlstate::kNumericOutOfRange, "bigint out of range");
         }
       }
-      out.data = MakeResult<int64_t>(n, arena, [&](int64_t g) { return static_cast<int64_t>(sums[g]); });
+      out.data =
+          MakeResult<int64_t>(n, arena, [&](int64_t g) { return static_cast<int64_t>(sums[g]); });
     }
     return out;
   }
@@ -187,12 +192,18 @@ class Extreme final : public Accumulator {
 
 std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) {
   switch (arg) {
-    case TypeId::kInt16: return std::make_unique<Total<int16_t, int64_t>>(average, result);
-    case TypeId::kInt32: return std::make_unique<Total<int32_t, int64_t>>(average, result);
-    case TypeId::kInt64: return std::make_unique<Total<int64_t, __int128>>(average, result);
-    case TypeId::kFloat32: return std::make_unique<Total<float, double>>(average, result);
-    case TypeId::kFloat64: return std::make_unique<Total<double, double>>(average, result);
-    default: return nullptr;
+    case TypeId::kInt16:
+      return std::make_unique<Total<int16_t, int64_t>>(average, result);
+    case TypeId::kInt32:
+      return std::make_unique<Total<int32_t, int64_t>>(average, result);
+    case TypeId::kInt64:
+      return std::make_unique<Total<int64_t, __int128>>(average, result);
+    case TypeId::kFloat32:
+      return std::make_unique<Total<float, double>>(average, result);
+    case TypeId::kFloat64:
+      return std::make_unique<Total<double, double>>(average, result);
+    default:
+      return nullptr;
   }
 }
 
@@ -201,9 +212,12 @@ std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) 
 std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, TypeId result) {
   switch (kind) {
     case AggregateKind::kCountStar:
-    case AggregateKind::kCount: return std::make_unique<Count>();
-    case AggregateKind::kSum: return MakeTotal(arg, false, result);
-    case AggregateKind::kAvg: return MakeTotal(arg, true, result);
+    case AggregateKind::kCount:
+      return std::make_unique<Count>();
+    case AggregateKind::kSum:
+      return MakeTotal(arg, false, result);
+    case AggregateKind::kAvg:
+      return MakeTotal(arg, true, result);
     case AggregateKind::kMin:
     case AggregateKind::kBoolAnd:
       return WithElementType(arg, [&](auto zero) -> std::unique_ptr<Accumulator> {

@@ -10,21 +10,33 @@
 
 namespace adjoin {
 
-enum class AggregateKind : uint8_t { kCountStar, kCount, kSum, kAvg, kMin, kMax, kBoolAnd, kBoolOr };
+enum class AggregateKind : uint8_t {
+  kCountStar,
+  kCount,
+  kSum,
+  kAvg,
+  kMin,
+  kMax,
+  kBoolAnd,
+  kBoolOr
+};
 
-// The running values of one aggregate for groups 0, 1, ... Integer sums are exact; sums of REAL run in double. Rows are
-// added in row order and partial results in the order of Merge, which decides the bits of float sums.
+// The running values of one aggregate for groups 0, 1, ... Integer sums are exact; sums of REAL run
+// in double. Rows are added in row order and partial results in the order of Merge, which decides
+// the bits of float sums.
 class Accumulator {
  public:
   virtual ~Accumulator() = default;
   // Makes room for groups up to `groups`; new ones hold nothing.
   virtual void Resize(int64_t groups) = 0;
-  // Adds row r to group groups[r] (null: to group 0) where take[r] != 0 (null: everywhere) and `arg` is not NULL.
-  // `arg` is null for COUNT(*).
+  // Adds row r to group groups[r] (null: to group 0) where take[r] != 0 (null: everywhere) and
+  // `arg` is not NULL. `arg` is null for COUNT(*).
   virtual void Update(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n) = 0;
-  // Adds group g of `other`, an accumulator of the same kind with `n` groups, to group map[g] (null: g).
+  // Adds group g of `other`, an accumulator of the same kind with `n` groups, to group map[g]
+  // (null: g).
   virtual void Merge(const Accumulator& other, const int64_t* map, int64_t n) = 0;
-  // Results of groups [begin, begin + n) in memory of `arena` or of this. Errors: 22003 "bigint out of range".
+  // Results of groups [begin, begin + n) in memory of `arena` or of this. Errors: 22003 "bigint out
+  // of range".
   virtual absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const = 0;
 };
 

@@ -1,6 +1,9 @@
 #include "ops/array_contract.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +22,20 @@ bool JoinsWith(const ContractAxis& outer, const ContractAxis& inner) {
   const bool b = !outer.in_b || outer.b == inner.b * inner.extent;
   const bool c = outer.summed || outer.c == inner.c * inner.extent;
   return a && b && c;
+}
+
+// Whether every exponent is below the one of infinities and NaNs.
+template <typename T>
+bool AllFinite(const T* x, int64_t n) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  constexpr Bits kExponent = sizeof(T) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
+  Bits bad = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    Bits bits;
+    std::memcpy(&bits, x + i, sizeof(T));
+    bad |= (bits & kExponent) == kExponent ? 1 : 0;
+  }
+  return bad == 0;
 }
 
 }  // namespace
@@ -48,8 +65,15 @@ ContractStep::Matrix ContractStep::TakeLargest(std::vector<ContractAxis> group) 
 }
 
 ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a, ArrayAddress b,
-                           ArrayAddress c, std::string label)
-    : number_(static_cast<size_t>(number)), type_(type), a_(a), b_(b), c_(c), label_(std::move(label)) {
+                           ArrayAddress c, Mask mask, std::string label)
+    : number_(static_cast<size_t>(number)),
+      type_(type),
+      a_(a),
+      b_(b),
+      c_(c),
+      axes_(axes),
+      mask_(std::move(mask)),
+      label_(std::move(label)) {
   std::vector<ContractAxis> rows, columns, inner;
   for (const ContractAxis& axis : axes) {
     if (axis.summed) {
@@ -151,7 +175,41 @@ void ContractStep::RunPart(void* context, int64_t part) {
   }
 }
 
+// Cell by cell, in the order of the axes: only for factors that are not finite.
+template <typename T>
+void ContractStep::RunMasked(const RunState& state) const {
+  const T* a = reinterpret_cast<const T*>(a_.In(state));
+  const T* b = reinterpret_cast<const T*>(b_.In(state));
+  const auto* mask = reinterpret_cast<const uint8_t*>(mask_.address.In(state));
+  T* c = reinterpret_cast<T*>(c_.In(state));
+  int64_t cells = 1, out_cells = 1;
+  for (const ContractAxis& axis : axes_) cells *= axis.extent, out_cells *= axis.summed ? 1 : axis.extent;
+  std::fill_n(c, out_cells, T{0});
+  for (int64_t cell = 0; cell < cells; ++cell) {
+    int64_t at_a = 0, at_b = 0, at_c = 0, at_mask = 0, rest = cell;
+    for (size_t i = axes_.size(); i-- > 0;) {
+      const ContractAxis& axis = axes_[i];
+      const int64_t index = rest % axis.extent;
+      rest /= axis.extent;
+      at_a += index * axis.a, at_b += index * axis.b, at_mask += index * mask_.strides[i];
+      if (!axis.summed) at_c += index * axis.c;
+    }
+    if (mask[at_mask] != 0) c[at_c] = std::fma(a[at_a], b[at_b], c[at_c]);
+  }
+}
+
 absl::Status ContractStep::Run(RunState& state) const {
+  if (mask_.present) {
+    const std::byte* checked = mask_.checked.In(state);
+    if (type_ == TypeId::kFloat32 && !AllFinite(reinterpret_cast<const float*>(checked), mask_.checked_cells)) {
+      RunMasked<float>(state);
+      return absl::OkStatus();
+    }
+    if (type_ == TypeId::kFloat64 && !AllFinite(reinterpret_cast<const double*>(checked), mask_.checked_cells)) {
+      RunMasked<double>(state);
+      return absl::OkStatus();
+    }
+  }
   std::pair<const ContractStep*, RunState*> context{this, &state};
   if (parts_ == 1 || state.pool == nullptr || state.pool->threads() == 1) {
     for (int64_t p = 0; p < parts_; ++p) RunPart(&context, p);

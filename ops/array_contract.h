@@ -20,8 +20,17 @@ struct ContractAxis {
 // tiles). Each cell sums k in one order, whatever the threads.
 class ContractStep final : public Step {
  public:
+  // Pairs that take no part, where only one factor was zeroed for it: a zero there is not enough if the other factor
+  // (`checked`, of `checked_cells`) holds an infinity or NaN. Then cells are added one by one where the mask is 1.
+  struct Mask {
+    bool present = false;
+    ArrayAddress address;
+    std::vector<int64_t> strides;    // over the axes
+    ArrayAddress checked;
+    int64_t checked_cells = 0;
+  };
   ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a, ArrayAddress b, ArrayAddress c,
-               std::string label);
+               Mask mask, std::string label);
   absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
   std::string Describe() const override;
@@ -42,9 +51,14 @@ class ContractStep final : public Step {
   void RunBatches(const RunState& state, std::byte* scratch, int64_t first, int64_t last, int64_t row_first,
                   int64_t row_last) const;
 
+  template <typename T>
+  void RunMasked(const RunState& state) const;
+
   size_t number_;
   TypeId type_;
   ArrayAddress a_, b_, c_;
+  std::vector<ContractAxis> axes_;
+  Mask mask_;
   std::string label_;
   Matrix rows_, columns_, inner_;
   std::vector<Loop> loops_;          // kept ones first, then summed ones

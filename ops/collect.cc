@@ -14,7 +14,7 @@ using Sums = std::vector<std::unique_ptr<Accumulator>>;
 struct CollectShared final : SharedState {
   TableRef left;
   std::unique_ptr<JoinIndex> index;
-  Sums sums;                           // by left row
+  Sums sums;  // by left row
   std::vector<Value> parameters;
   PipelineOptions options;
 };
@@ -41,11 +41,12 @@ Sums CollectSink::MakeSums() const {
   return sums;
 }
 
-absl::StatusOr<std::unique_ptr<SharedState>> CollectSink::Open(RunState& run,
-                                                               const PipelineOptions& options) const {
+absl::StatusOr<std::unique_ptr<SharedState>> CollectSink::Open(
+    RunState& run, const PipelineOptions& options) const {
   auto shared = std::make_unique<CollectShared>();
   ADJOIN_ASSIGN_OR_RETURN(shared->left, spec_.left.Resolve(run));
-  ADJOIN_ASSIGN_OR_RETURN(shared->index, JoinIndex::Build(spec_.left_key, *shared->left, run, options));
+  ADJOIN_ASSIGN_OR_RETURN(shared->index,
+                          JoinIndex::Build(spec_.left_key, *shared->left, run, options));
   shared->sums = MakeSums();
   for (auto& sum : shared->sums) sum->Resize(shared->left->num_rows());
   shared->parameters = run.parameters;
@@ -63,7 +64,8 @@ std::unique_ptr<LocalState> CollectSink::MakeBlock(const SharedState& shared) co
   return block;
 }
 
-absl::Status CollectSink::Consume(const Batch& batch, const SharedState& shared, LocalState& local) const {
+absl::Status CollectSink::Consume(const Batch& batch, const SharedState& shared,
+                                  LocalState& local) const {
   const auto& all = static_cast<const CollectShared&>(shared);
   auto& block = static_cast<CollectBlock&>(local);
   ADJOIN_RETURN_IF_ERROR(spec_.right.Run(block.scratch, batch.columns, batch.rows));
@@ -88,7 +90,8 @@ absl::Status CollectSink::Consume(const Batch& batch, const SharedState& shared,
   return absl::OkStatus();
 }
 
-absl::Status CollectSink::Merge(std::unique_ptr<LocalState> local, SharedState& shared, bool*) const {
+absl::Status CollectSink::Merge(std::unique_ptr<LocalState> local, SharedState& shared,
+                                bool*) const {
   auto& block = static_cast<CollectBlock&>(*local);
   auto& all = static_cast<CollectShared&>(shared);
   if (block.rows.size() == 0) return absl::OkStatus();

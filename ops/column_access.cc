@@ -33,12 +33,14 @@ Vector ReadColumn(const Column& column, int64_t begin, int64_t n, BatchArena& ar
   std::string_view* text = arena.Make<std::string_view>(n);
   const int32_t* codes = column.values<int32_t>() + begin;
   const Dictionary& dictionary = *column.dictionary();
-  for (int64_t i = 0; i < n; ++i) text[i] = out.is_null(i) ? std::string_view() : dictionary.at(codes[i]);
+  for (int64_t i = 0; i < n; ++i)
+    text[i] = out.is_null(i) ? std::string_view() : dictionary.at(codes[i]);
   out.data = text;
   return out;
 }
 
-Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool outer, BatchArena& arena) {
+Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool outer,
+                    BatchArena& arena) {
   Vector out{column.type()};
   if (column.has_nulls() || outer) {
     uint8_t* valid = arena.Make<uint8_t>(n);
@@ -64,7 +66,8 @@ Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool o
 
 class FlatEvaluation {
  public:
-  FlatEvaluation(const CompiledExpr& exprs, const Table& table, const RunState& run, const PipelineOptions& options)
+  FlatEvaluation(const CompiledExpr& exprs, const Table& table, const RunState& run,
+                 const PipelineOptions& options)
       : exprs_(exprs), table_(table), run_(run), options_(options), columns_(exprs.num_outputs()) {}
 
   absl::StatusOr<std::vector<FlatColumn>> Run() {
@@ -73,6 +76,9 @@ class FlatEvaluation {
     for (int i = 0; i < exprs_.num_outputs(); ++i) {
       FlatColumn& column = columns_[i];
       column.vector_.type = exprs_.output_type(i);
+      const int64_t width = 1 + (IsBorrowed(i) ? 0 : VectorWidth(column.vector_.type));
+      column.charge_ = std::make_unique<BudgetCharge>(run_.budget);
+      ADJOIN_RETURN_IF_ERROR(column.charge_->Add(rows * width));
       if (IsBorrowed(i)) {
         column.vector_.data = table_.column(exprs_.output_input(i))->data();
       } else {
@@ -89,7 +95,8 @@ class FlatEvaluation {
       ADJOIN_RETURN_IF_ERROR(run_.pool->ForEachBlock(blocks, body));
     }
     for (FlatColumn& column : columns_) {
-      const bool nulls = rows > 0 && std::memchr(column.valid_.data(), 0, column.valid_.size()) != nullptr;
+      const bool nulls =
+          rows > 0 && std::memchr(column.valid_.data(), 0, column.valid_.size()) != nullptr;
       column.vector_.valid = nulls ? column.valid_.data() : nullptr;
     }
     return std::move(columns_);
@@ -110,16 +117,19 @@ class FlatEvaluation {
     for (int64_t begin = block * options_.morsel_rows; begin < end; begin += options_.batch_rows) {
       const int64_t n = std::min(options_.batch_rows, end - begin);
       arena.Reset();
-      for (int c : exprs_.input_columns()) inputs[c] = ReadColumn(*table_.column(c), begin, n, arena);
+      for (int c : exprs_.input_columns())
+        inputs[c] = ReadColumn(*table_.column(c), begin, n, arena);
       ADJOIN_RETURN_IF_ERROR(exprs_.Run(scratch, inputs, n));
-      for (int i = 0; i < exprs_.num_outputs(); ++i) Store(i, exprs_.output(scratch, i), begin, n, block);
+      for (int i = 0; i < exprs_.num_outputs(); ++i)
+        Store(i, exprs_.output(scratch, i), begin, n, block);
     }
     return absl::OkStatus();
   }
 
   void Store(int i, const Vector& from, int64_t begin, int64_t n, int64_t block) {
     FlatColumn& column = columns_[i];
-    if (from.valid != nullptr) std::memcpy(column.valid_.data() + begin, from.valid, static_cast<size_t>(n));
+    if (from.valid != nullptr)
+      std::memcpy(column.valid_.data() + begin, from.valid, static_cast<size_t>(n));
     if (IsBorrowed(i)) return;
     const int64_t width = VectorWidth(from.type);
     std::memcpy(column.data_.data() + begin * width, from.data, static_cast<size_t>(n * width));
@@ -137,8 +147,9 @@ class FlatEvaluation {
   std::vector<FlatColumn> columns_;
 };
 
-absl::StatusOr<std::vector<FlatColumn>> EvaluateOverTable(const CompiledExpr& exprs, const Table& table,
-                                                          const RunState& run, const PipelineOptions& options) {
+absl::StatusOr<std::vector<FlatColumn>> EvaluateOverTable(const CompiledExpr& exprs,
+                                                          const Table& table, const RunState& run,
+                                                          const PipelineOptions& options) {
   return FlatEvaluation(exprs, table, run, options).Run();
 }
 
@@ -167,7 +178,8 @@ void ColumnChunk::Append(const Vector& values, int64_t n) {
 int32_t ColumnChunk::Intern(std::string_view text) {
   // Views of one dictionary's entries come again and again from the same address.
   Recent& recent = recent_[(reinterpret_cast<uintptr_t>(text.data()) * 0x9E3779B97F4A7C15u) >> 54];
-  if (recent.code >= 0 && recent.text == text.data() && dictionary_->at(recent.code) == text) return recent.code;
+  if (recent.code >= 0 && recent.text == text.data() && dictionary_->at(recent.code) == text)
+    return recent.code;
   recent = {text.data(), dictionary_->Intern(text)};
   return recent.code;
 }
@@ -188,6 +200,7 @@ void ColumnChunk::AppendText(const Vector& values, int64_t n) {
 void ColumnAssembler::Add(ColumnChunk chunk) {
   if (chunk.length() == 0) return;
   length_ += chunk.length();
+  bytes_ += chunk.bytes();
   chunks_.push_back(std::move(chunk));
 }
 
@@ -196,14 +209,15 @@ void ColumnAssembler::RemapText(Dictionary& dictionary) {
   for (ColumnChunk& chunk : chunks_) {
     map.assign(1, 0);  // a chunk of NULLs alone has no entries
     map.resize(static_cast<size_t>(std::max(1, chunk.dictionary_->size())));
-    for (int32_t c = 0; c < chunk.dictionary_->size(); ++c) map[c] = dictionary.Intern(chunk.dictionary_->at(c));
+    for (int32_t c = 0; c < chunk.dictionary_->size(); ++c)
+      map[c] = dictionary.Intern(chunk.dictionary_->at(c));
     auto* codes = reinterpret_cast<int32_t*>(chunk.data_.data());
     for (int64_t i = 0; i < chunk.length_; ++i) codes[i] = map[codes[i]];
   }
 }
 
-absl::StatusOr<std::shared_ptr<Buffer>> ColumnAssembler::Validity(const std::shared_ptr<MemoryBudget>& budget,
-                                                                  int64_t skip, int64_t rows) const {
+absl::StatusOr<std::shared_ptr<Buffer>> ColumnAssembler::Validity(
+    const std::shared_ptr<MemoryBudget>& budget, int64_t skip, int64_t rows) const {
   const bool nulls = std::any_of(chunks_.begin(), chunks_.end(), [](const ColumnChunk& c) {
     return !c.valid_.empty() && std::memchr(c.valid_.data(), 0, c.valid_.size()) != nullptr;
   });
@@ -215,14 +229,15 @@ absl::StatusOr<std::shared_ptr<Buffer>> ColumnAssembler::Validity(const std::sha
   for (const ColumnChunk& chunk : chunks_) {
     for (int64_t i = 0; i < chunk.length_; ++i, ++row) {
       if (row < 0 || row >= rows) continue;
-      if (chunk.valid_.empty() || chunk.valid_[i] != 0) bits[row >> 3] |= static_cast<uint8_t>(1 << (row & 7));
+      if (chunk.valid_.empty() || chunk.valid_[i] != 0)
+        bits[row >> 3] |= static_cast<uint8_t>(1 << (row & 7));
     }
   }
   return buffer;
 }
 
-absl::StatusOr<ColumnRef> ColumnAssembler::Finish(const std::shared_ptr<MemoryBudget>& budget, int64_t skip,
-                                                  int64_t limit) {
+absl::StatusOr<ColumnRef> ColumnAssembler::Finish(const std::shared_ptr<MemoryBudget>& budget,
+                                                  int64_t skip, int64_t limit) {
   skip = std::min(skip, length_);
   const int64_t rows = limit < 0 ? length_ - skip : std::min(limit, length_ - skip);
   std::shared_ptr<Dictionary> dictionary;
@@ -247,11 +262,13 @@ absl::StatusOr<ColumnRef> ColumnAssembler::Finish(const std::shared_ptr<MemoryBu
     chunk = ColumnChunk(type_);
   }
   chunks_.clear();
-  length_ = 0;
-  return std::make_shared<const Column>(type_, rows, std::move(values), std::move(validity), std::move(dictionary));
+  length_ = bytes_ = 0;
+  return std::make_shared<const Column>(type_, rows, std::move(values), std::move(validity),
+                                        std::move(dictionary));
 }
 
-absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n, const std::shared_ptr<MemoryBudget>& budget) {
+absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n,
+                                     const std::shared_ptr<MemoryBudget>& budget) {
   ColumnChunk chunk(values.type);
   chunk.Append(values, n);
   ColumnAssembler assembler(values.type);
@@ -262,7 +279,8 @@ absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n, const std:
 absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,
                                    const std::shared_ptr<MemoryBudget>& budget) {
   const int64_t n = static_cast<int64_t>(rows.size());
-  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values, Buffer::Allocate(n * WidthOf(column.type()), budget));
+  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values,
+                          Buffer::Allocate(n * WidthOf(column.type()), budget));
   const TypeId stored = column.type() == TypeId::kText ? TypeId::kInt32 : column.type();
   WithElementType(stored, [&](auto zero) {
     using T = decltype(zero);
@@ -275,7 +293,8 @@ absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t
     auto* bits = validity->mutable_as<uint8_t>();
     std::memset(bits, 0, static_cast<size_t>((n + 7) / 8));
     for (int64_t i = 0; i < n; ++i) {
-      if (rows[i] >= 0 && !column.is_null(rows[i])) bits[i >> 3] |= static_cast<uint8_t>(1 << (i & 7));
+      if (rows[i] >= 0 && !column.is_null(rows[i]))
+        bits[i >> 3] |= static_cast<uint8_t>(1 << (i & 7));
     }
   }
   std::shared_ptr<const Dictionary> dictionary = column.dictionary();

@@ -10,19 +10,23 @@
 #include "engine/column.h"
 #include "engine/table.h"
 #include "ops/batch.h"
+#include "ops/budget_charge.h"
 #include "ops/expression.h"
 #include "ops/pipeline.h"
 
 namespace adjoin {
 
-// Rows [begin, begin + n) of a column. Numbers are borrowed from it; text is views of its dictionary.
+// Rows [begin, begin + n) of a column. Numbers are borrowed from it; text is views of its
+// dictionary.
 Vector ReadColumn(const Column& column, int64_t begin, int64_t n, BatchArena& arena);
 
 // The given rows of a column; where `outer`, row -1 is NULL. Text is views of the dictionary.
-Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool outer, BatchArena& arena);
+Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool outer,
+                    BatchArena& arena);
 
-// Values of an expression over all rows of a table: one vector from row 0, with the memory it needs. Text that was
-// computed is copied here; other text is views of the table's dictionaries, so the table must stay.
+// Values of an expression over all rows of a table: one vector from row 0, with the memory it
+// needs. Text that was computed is copied here; other text is views of the table's dictionaries, so
+// the table must stay.
 class FlatColumn {
  public:
   const Vector& vector() const { return vector_; }
@@ -30,17 +34,20 @@ class FlatColumn {
  private:
   friend class FlatEvaluation;
   Vector vector_;
+  std::unique_ptr<BudgetCharge> charge_;
   std::vector<std::byte> data_;
   std::vector<uint8_t> valid_;
-  std::vector<TextArena> text_;           // one a block
+  std::vector<TextArena> text_;  // one a block
 };
 
 // Evaluates the expressions' outputs over a table, by blocks on the run's pool.
-absl::StatusOr<std::vector<FlatColumn>> EvaluateOverTable(const CompiledExpr& exprs, const Table& table,
-                                                          const RunState& run, const PipelineOptions& options);
+absl::StatusOr<std::vector<FlatColumn>> EvaluateOverTable(const CompiledExpr& exprs,
+                                                          const Table& table, const RunState& run,
+                                                          const PipelineOptions& options);
 std::vector<Vector> VectorsOf(const std::vector<FlatColumn>& columns);
 
-// Collects values of one type in order, in chunks that others have filled, and makes a column of them.
+// Collects values of one type in order, in chunks that others have filled, and makes a column of
+// them.
 class ColumnChunk {
  public:
   explicit ColumnChunk(TypeId type) : type_(type) {}
@@ -58,10 +65,10 @@ class ColumnChunk {
   };
   TypeId type_;
   int64_t length_ = 0;
-  std::vector<std::byte> data_;           // text: codes of dictionary_
-  std::vector<uint8_t> valid_;            // empty: no NULLs so far
+  std::vector<std::byte> data_;  // text: codes of dictionary_
+  std::vector<uint8_t> valid_;   // empty: no NULLs so far
   std::unique_ptr<Dictionary> dictionary_;
-  std::vector<Recent> recent_;            // codes by address of the text, to be checked
+  std::vector<Recent> recent_;  // codes by address of the text, to be checked
 };
 
 class ColumnAssembler {
@@ -69,21 +76,24 @@ class ColumnAssembler {
   explicit ColumnAssembler(TypeId type) : type_(type) {}
   void Add(ColumnChunk chunk);
   int64_t length() const { return length_; }
+  int64_t bytes() const { return bytes_; }
   // The column; the chunks are freed. `limit` >= 0: only that many rows after `skip`.
   absl::StatusOr<ColumnRef> Finish(const std::shared_ptr<MemoryBudget>& budget, int64_t skip = 0,
                                    int64_t limit = -1);
 
  private:
-  absl::StatusOr<std::shared_ptr<Buffer>> Validity(const std::shared_ptr<MemoryBudget>& budget, int64_t skip,
-                                                   int64_t rows) const;
+  absl::StatusOr<std::shared_ptr<Buffer>> Validity(const std::shared_ptr<MemoryBudget>& budget,
+                                                   int64_t skip, int64_t rows) const;
   void RemapText(Dictionary& dictionary);
   TypeId type_;
   int64_t length_ = 0;
+  int64_t bytes_ = 0;
   std::vector<ColumnChunk> chunks_;
 };
 
 // A column of `n` values of a vector.
-absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n, const std::shared_ptr<MemoryBudget>& budget);
+absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n,
+                                     const std::shared_ptr<MemoryBudget>& budget);
 
 // The given rows (-1: NULL) of a column as a new column, with the same dictionary.
 absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,

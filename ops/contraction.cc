@@ -40,13 +40,14 @@ struct ContractionShared final : SharedState {
   double expansion() const override { return index->rows_per_key(); }
   TableRef right;
   std::unique_ptr<JoinIndex> index;
-  std::vector<FlatColumn> flat;        // the right side's keys and factor, by row
+  std::vector<FlatColumn> flat;  // the right side's keys and factor, by row
   std::unique_ptr<KeyTable> right_keys;
-  std::vector<int64_t> right_ids;      // by row: of its keys
+  std::vector<int64_t> right_ids;  // by row: of its keys
   Vector factor;
   std::unique_ptr<PairSums> sums;
   std::vector<Value> parameters;
   PipelineOptions options;
+  const RunControl* control = nullptr;
 };
 
 struct ContractionBlock final : LocalState {
@@ -54,8 +55,8 @@ struct ContractionBlock final : LocalState {
   ExprScratch on_scratch, left_scratch, mask_scratch;
   KeyScratch lookup;
   std::vector<Vector> keys, pair_columns;
-  std::vector<int64_t> matches, left_ids;          // by row of the batch
-  std::vector<int32_t> left;                       // by pair
+  std::vector<int64_t> matches, left_ids;  // by row of the batch
+  std::vector<int32_t> left;               // by pair
   std::vector<int64_t> right, pair_left, pair_right, groups;
   BatchArena arena;
 };
@@ -73,7 +74,8 @@ bool MultiplyFails(T a, T b, T* out) {
 // One batch of left rows against their right rows.
 class PairRun {
  public:
-  PairRun(const ContractionSpec& spec, const ContractionShared& shared, const Batch& in, ContractionBlock& block)
+  PairRun(const ContractionSpec& spec, const ContractionShared& shared, const Batch& in,
+          ContractionBlock& block)
       : spec_(spec), shared_(shared), in_(in), block_(block) {}
 
   absl::Status Run() {
@@ -134,6 +136,7 @@ class PairRun {
 
   absl::Status AddPairs() {
     block_.arena.Reset();
+    if (shared_.control != nullptr) ADJOIN_RETURN_IF_ERROR(shared_.control->Check());
     if (pairs_ > 0 && spec_.mask.has_value()) ADJOIN_RETURN_IF_ERROR(MaskPairs());
     const int64_t n = pairs_;
     pairs_ = 0;
@@ -143,7 +146,8 @@ class PairRun {
       block_.pair_right[i] = shared_.right_ids[block_.right[i]];
     }
     PairSums& sums = *block_.sums;
-    sums.pairs.FindOrAdd(block_.pair_left.data(), block_.pair_right.data(), n, block_.groups.data());
+    sums.pairs.FindOrAdd(block_.pair_left.data(), block_.pair_right.data(), n,
+                         block_.groups.data());
     sums.Resize();
     if (spec_.count) sums.count->Update(nullptr, nullptr, block_.groups.data(), n);
     ADJOIN_ASSIGN_OR_RETURN(const Vector products, Products(n));
@@ -157,7 +161,8 @@ class PairRun {
     Vector out{x.type};
     if (x.valid != nullptr || y.valid != nullptr) {
       uint8_t* valid = block_.arena.Make<uint8_t>(n);
-      for (int64_t i = 0; i < n; ++i) valid[i] = !x.is_null(block_.left[i]) && !y.is_null(block_.right[i]) ? 1 : 0;
+      for (int64_t i = 0; i < n; ++i)
+        valid[i] = !x.is_null(block_.left[i]) && !y.is_null(block_.right[i]) ? 1 : 0;
       out.valid = valid;
     }
     bool failed = false;
@@ -166,7 +171,8 @@ class PairRun {
       if constexpr (std::is_arithmetic_v<T>) {
         T* values = block_.arena.Make<T>(n);
         for (int64_t i = 0; i < n; ++i) {
-          const bool fails = MultiplyFails(x.as<T>()[block_.left[i]], y.as<T>()[block_.right[i]], &values[i]);
+          const bool fails =
+              MultiplyFails(x.as<T>()[block_.left[i]], y.as<T>()[block_.right[i]], &values[i]);
           failed |= fails && !out.is_null(i);
         }
         out.data = values;
@@ -184,11 +190,13 @@ class PairRun {
 };
 
 Vector Slice(const Vector& v, int64_t begin) {
-  return {v.type, v.as<std::byte>() + begin * VectorWidth(v.type), v.valid == nullptr ? nullptr : v.valid + begin};
+  return {v.type, v.as<std::byte>() + begin * VectorWidth(v.type),
+          v.valid == nullptr ? nullptr : v.valid + begin};
 }
 
 // The values of one side's key for every group, by the group's id on that side.
-Vector KeyOfGroups(const KeyTable& table, int number, const std::vector<int64_t>& ids, BatchArena& arena) {
+Vector KeyOfGroups(const KeyTable& table, int number, const std::vector<int64_t>& ids,
+                   BatchArena& arena) {
   const Vector values = table.Key(number, 0, table.size(), arena);
   const auto n = static_cast<int64_t>(ids.size());
   int32_t* rows = arena.Make<int32_t>(n);
@@ -198,14 +206,17 @@ Vector KeyOfGroups(const KeyTable& table, int number, const std::vector<int64_t>
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SharedState>> ContractionSink::Open(RunState& run,
-                                                                   const PipelineOptions& options) const {
+absl::StatusOr<std::unique_ptr<SharedState>> ContractionSink::Open(
+    RunState& run, const PipelineOptions& options) const {
   auto shared = std::make_unique<ContractionShared>();
   shared->parameters = run.parameters;
   shared->options = options;
+  shared->control = run.control;
   ADJOIN_ASSIGN_OR_RETURN(shared->right, spec_.right_relation.Resolve(run));
-  ADJOIN_ASSIGN_OR_RETURN(shared->index, JoinIndex::Build(spec_.right_on, *shared->right, run, options));
-  ADJOIN_ASSIGN_OR_RETURN(shared->flat, EvaluateOverTable(spec_.right, *shared->right, run, options));
+  ADJOIN_ASSIGN_OR_RETURN(shared->index,
+                          JoinIndex::Build(spec_.right_on, *shared->right, run, options));
+  ADJOIN_ASSIGN_OR_RETURN(shared->flat,
+                          EvaluateOverTable(spec_.right, *shared->right, run, options));
   std::vector<Vector> keys = VectorsOf(shared->flat);
   shared->factor = keys.back();
   keys.pop_back();
@@ -234,17 +245,21 @@ std::unique_ptr<LocalState> ContractionSink::MakeBlock(const SharedState& shared
   if (spec_.mask.has_value()) spec_.mask->Prepare(block->mask_scratch, rows, all.parameters);
   block->pair_columns.resize(static_cast<size_t>(spec_.left_width) + spec_.right_columns.size());
   const auto n = static_cast<size_t>(rows);
-  block->matches.resize(n), block->left_ids.resize(n), block->left.resize(n), block->right.resize(n);
+  block->matches.resize(n), block->left_ids.resize(n), block->left.resize(n),
+      block->right.resize(n);
   block->pair_left.resize(n), block->pair_right.resize(n), block->groups.resize(n);
   return block;
 }
 
-absl::Status ContractionSink::Consume(const Batch& batch, const SharedState& shared, LocalState& block) const {
-  return PairRun(spec_, static_cast<const ContractionShared&>(shared), batch, static_cast<ContractionBlock&>(block))
+absl::Status ContractionSink::Consume(const Batch& batch, const SharedState& shared,
+                                      LocalState& block) const {
+  return PairRun(spec_, static_cast<const ContractionShared&>(shared), batch,
+                 static_cast<ContractionBlock&>(block))
       .Run();
 }
 
-absl::Status ContractionSink::Merge(std::unique_ptr<LocalState> local, SharedState& shared, bool*) const {
+absl::Status ContractionSink::Merge(std::unique_ptr<LocalState> local, SharedState& shared,
+                                    bool*) const {
   const PairSums& from = *static_cast<ContractionBlock&>(*local).sums;
   PairSums& to = *static_cast<ContractionShared&>(shared).sums;
   const int64_t left_size = from.left_keys.size();
@@ -252,7 +267,8 @@ absl::Status ContractionSink::Merge(std::unique_ptr<LocalState> local, SharedSta
   BatchArena arena;
   if (num_left_keys() > 0 && left_size > 0) {
     std::vector<Vector> keys;
-    for (int k = 0; k < num_left_keys(); ++k) keys.push_back(from.left_keys.Key(k, 0, left_size, arena));
+    for (int k = 0; k < num_left_keys(); ++k)
+      keys.push_back(from.left_keys.Key(k, 0, left_size, arena));
     to.left_keys.FindOrAdd(keys, left_size, left_map.data());
   }
   const int64_t n = from.pairs.size();
@@ -297,7 +313,8 @@ absl::StatusOr<TableRef> ContractionSink::Finish(SharedState& shared, RunState& 
 }
 
 std::string ContractionSink::Describe() const {
-  return absl::StrCat("contract with ", spec_.right_relation.ToString(), " into ", spec_.keys.size(), " keys");
+  return absl::StrCat("contract with ", spec_.right_relation.ToString(), " into ",
+                      spec_.keys.size(), " keys");
 }
 
 }  // namespace adjoin

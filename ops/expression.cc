@@ -18,15 +18,18 @@ void FillWith(T value, void* out, int64_t n) {
 void FillConstant(const Value& value, TypeId type, TextArena& arena, void* out, int64_t n) {
   const bool null = value.is_null();
   switch (type) {
-    case TypeId::kBool: return FillWith<uint8_t>(!null && value.as_bool() ? 1 : 0, out, n);
+    case TypeId::kBool:
+      return FillWith<uint8_t>(!null && value.as_bool() ? 1 : 0, out, n);
     case TypeId::kInt16:
       return FillWith(static_cast<int16_t>(null ? 0 : value.as_int()), out, n);
     case TypeId::kInt32:
       return FillWith(static_cast<int32_t>(null ? 0 : value.as_int()), out, n);
-    case TypeId::kInt64: return FillWith<int64_t>(null ? 0 : value.as_int(), out, n);
+    case TypeId::kInt64:
+      return FillWith<int64_t>(null ? 0 : value.as_int(), out, n);
     case TypeId::kFloat32:
       return FillWith(static_cast<float>(null ? 0 : value.as_float()), out, n);
-    case TypeId::kFloat64: return FillWith<double>(null ? 0 : value.as_float(), out, n);
+    case TypeId::kFloat64:
+      return FillWith<double>(null ? 0 : value.as_float(), out, n);
     case TypeId::kText:
       return FillWith(null ? std::string_view() : arena.Copy(value.as_text()), out, n);
   }
@@ -54,7 +57,8 @@ void CompiledExpr::Prepare(ExprScratch& scratch, int64_t block_rows,
     const ExprScratch::Slot& slot = scratch.slots_[data_slot_[i]];
     value.data = slot.data;
     if (in.op != ExprOpcode::kConstant && in.op != ExprOpcode::kParameter) continue;
-    const Value& constant = in.op == ExprOpcode::kConstant ? constants_[in.index] : parameters[in.index];
+    const Value& constant =
+        in.op == ExprOpcode::kConstant ? constants_[in.index] : parameters[in.index];
     FillConstant(constant, in.type, scratch.constants_, slot.data, block_rows);
     if (!constant.is_null()) continue;
     std::memset(slot.valid, 0, static_cast<size_t>(block_rows));

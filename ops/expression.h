@@ -1,8 +1,9 @@
 // Scalar expressions compiled to a linear program over registers, run on blocks of rows by kernels.
 //
-// ExprBuilder takes instructions (plan/compile_expr fills it from plan/expr.h), shares equal ones, and Build lays out
-// registers by liveness. Errors (overflow, division by zero, bad text) are raised only in rows that are *active*: those
-// of the branch that SQL would evaluate. Every lane is computed; nothing branches by row.
+// ExprBuilder takes instructions (plan/compile_expr fills it from plan/expr.h), shares equal ones,
+// and Build lays out registers by liveness. Errors (overflow, division by zero, bad text) are
+// raised only in rows that are *active*: those of the branch that SQL would evaluate. Every lane is
+// computed; nothing branches by row.
 #pragma once
 
 #include <cstdint>
@@ -21,32 +22,46 @@
 namespace adjoin {
 
 enum class ExprOpcode : uint8_t {
-  kInput, kConstant, kParameter,
-  kStrict,                        // a kernel; NULL in, NULL out
-  kCast,                          // between types without text
-  kCastFromText, kCastToText,
-  kTextEqual, kTextNotEqual, kTextLess, kTextLessEqual,
-  kTextConcat, kTextLength, kTextLower, kTextUpper,
-  kAnd, kOr,                      // three-valued
-  kIsNull, kIsNotNull,
-  kIsDistinct,                    // args: a, b, a = b
-  kNullIf,                        // args: a, a = b
-  kBlend,                         // args: mask, a, b: a where the mask is 1
-  kCoalesce,                      // a where not NULL, else b
-  kGreatest, kLeast,              // of two; NULL is skipped
-  kAccumulate,                    // a + b; NULL is skipped
-  kMaskTrue, kMaskNotTrue,        // args: outer mask or -1, condition: masks hold 0 or 1, never NULL
-  kMaskNull, kMaskNotFalse,
+  kInput,
+  kConstant,
+  kParameter,
+  kStrict,  // a kernel; NULL in, NULL out
+  kCast,    // between types without text
+  kCastFromText,
+  kCastToText,
+  kTextEqual,
+  kTextNotEqual,
+  kTextLess,
+  kTextLessEqual,
+  kTextConcat,
+  kTextLength,
+  kTextLower,
+  kTextUpper,
+  kAnd,
+  kOr,  // three-valued
+  kIsNull,
+  kIsNotNull,
+  kIsDistinct,  // args: a, b, a = b
+  kNullIf,      // args: a, a = b
+  kBlend,       // args: mask, a, b: a where the mask is 1
+  kCoalesce,    // a where not NULL, else b
+  kGreatest,
+  kLeast,       // of two; NULL is skipped
+  kAccumulate,  // a + b; NULL is skipped
+  kMaskTrue,
+  kMaskNotTrue,  // args: outer mask or -1, condition: masks hold 0 or 1, never NULL
+  kMaskNull,
+  kMaskNotFalse,
 };
 
 struct ExprInstruction {
   ExprOpcode op;
-  TypeId type;                    // of the result
-  TypeId operand;                 // of the arguments, where the operation looks
+  TypeId type;     // of the result
+  TypeId operand;  // of the arguments, where the operation looks
   ScalarOp scalar_op = ScalarOp::kCount;
   int args[3] = {-1, -1, -1};
-  int active = -1;                // the mask that errors obey; -1: every row
-  int index = -1;                 // kInput: column; kParameter: number; kConstant: in constants_
+  int active = -1;  // the mask that errors obey; -1: every row
+  int index = -1;   // kInput: column; kParameter: number; kConstant: in constants_
   ScalarKernel kernel = nullptr;
 };
 
@@ -67,13 +82,14 @@ class CompiledExpr {
     return in.op == ExprOpcode::kInput ? in.index : -1;
   }
 
-  // Lays out `scratch` for blocks of up to `block_rows` rows and fills constants and parameters; allocates. To be
-  // called again when the parameters change. Errors: none but memory.
+  // Lays out `scratch` for blocks of up to `block_rows` rows and fills constants and parameters;
+  // allocates. To be called again when the parameters change. Errors: none but memory.
   void Prepare(ExprScratch& scratch, int64_t block_rows, std::span<const Value> parameters) const;
-  // Computes the outputs over `n` <= block_rows rows. `columns` is indexed by column number; only input_columns() are
-  // read, and must stay until the outputs have been read. Allocates nothing once warm, but where text is made.
-  // `targets`, where given: one pointer an output; a non-null one receives the values (not validity) of that output.
-  // Errors: 22003, 22012, 22P02, worded as PostgreSQL's.
+  // Computes the outputs over `n` <= block_rows rows. `columns` is indexed by column number; only
+  // input_columns() are read, and must stay until the outputs have been read. Allocates nothing
+  // once warm, but where text is made. `targets`, where given: one pointer an output; a non-null
+  // one receives the values (not validity) of that output. Errors: 22003, 22012, 22P02, worded as
+  // PostgreSQL's.
   absl::Status Run(ExprScratch& scratch, std::span<const Vector> columns, int64_t n,
                    std::span<void* const> targets = {}) const;
   // Output i of the last Run. Borrowed from the scratch or from the inputs, until the next Run.
@@ -86,8 +102,8 @@ class CompiledExpr {
   std::vector<Value> constants_;
   std::vector<int> outputs_;
   std::vector<int> input_columns_;
-  std::vector<int> data_slot_;            // by instruction; -1: inputs
-  std::vector<int64_t> slot_width_;       // by slot: bytes of an element
+  std::vector<int> data_slot_;       // by instruction; -1: inputs
+  std::vector<int64_t> slot_width_;  // by slot: bytes of an element
   int64_t bytes_per_row_ = 0;
 };
 
@@ -104,19 +120,20 @@ class ExprScratch {
     uint8_t* valid;
   };
   int64_t block_rows_ = 0;
-  BatchArena memory_;                     // slots and masks
-  BatchArena text_;                       // strings made by the last Run
+  BatchArena memory_;  // slots and masks
+  BatchArena text_;    // strings made by the last Run
   TextArena constants_;
-  std::vector<Vector> values_;            // by instruction
+  std::vector<Vector> values_;  // by instruction
   std::vector<Slot> slots_;
   uint8_t* mask_ = nullptr;
 };
 
-// Collects instructions; equal ones are one value. Values are numbered in order and only refer backwards.
+// Collects instructions; equal ones are one value. Values are numbered in order and only refer
+// backwards.
 class ExprBuilder {
  public:
   using Id = int;
-  static constexpr Id kAlways = -1;       // the activity of every row
+  static constexpr Id kAlways = -1;  // the activity of every row
 
   Id Input(int column, TypeId type);
   Id Constant(const Value& value, TypeId type);
@@ -125,7 +142,8 @@ class ExprBuilder {
   Id Strict(ScalarOp op, TypeId operand, TypeId result, std::span<const Id> args, Id active);
   static bool HasKernel(ScalarOp op, TypeId operand);
   Id Cast(Id arg, TypeId target, Id active);
-  // a = b and so on in SQL's order, of two values of one type, text too. kEqual, kNotEqual, kLess, kLessEqual.
+  // a = b and so on in SQL's order, of two values of one type, text too. kEqual, kNotEqual, kLess,
+  // kLessEqual.
   Id Compare(ScalarOp op, Id a, Id b);
   Id Text(ExprOpcode op, TypeId result, std::span<const Id> args);
   Id And(Id a, Id b);
@@ -156,7 +174,7 @@ class ExprBuilder {
   Id Add(ExprInstruction instruction, bool fails);
   std::vector<ExprInstruction> program_;
   std::vector<Value> constants_;
-  std::vector<uint8_t> may_fail_;         // the value, or one it is made of, can raise an error
+  std::vector<uint8_t> may_fail_;  // the value, or one it is made of, can raise an error
   std::vector<int> outputs_;
   absl::flat_hash_map<std::string, Id> known_;
 };

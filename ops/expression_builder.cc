@@ -51,8 +51,9 @@ void ForEachArg(const ExprInstruction& in, F&& f) {
   if (in.active >= 0) f(in.active);
 }
 
-// Gives each computed value a slot; a slot is free again after its value's last reader. The arguments of an
-// instruction are freed after its own slot is taken: a kernel is run again when it fails, so `out` is never an argument.
+// Gives each computed value a slot; a slot is free again after its value's last reader. The
+// arguments of an instruction are freed after its own slot is taken: a kernel is run again when it
+// fails, so `out` is never an argument.
 class SlotAllocator {
  public:
   SlotAllocator(const std::vector<ExprInstruction>& program, const std::vector<int>& outputs)
@@ -73,7 +74,8 @@ class SlotAllocator {
   void Place(int i) {
     const ExprInstruction& in = program_[i];
     if (in.op == ExprOpcode::kInput) return;
-    const int64_t width = in.type == TypeId::kText ? 16 : (IsFixed(in.op) ? VectorWidth(in.type) : 8);
+    const int64_t width =
+        in.type == TypeId::kText ? 16 : (IsFixed(in.op) ? VectorWidth(in.type) : 8);
     std::vector<int>& free = width == 16 ? free_text_ : free_;
     if (!IsFixed(in.op) && !free.empty()) {
       slots[i] = free.back();
@@ -165,10 +167,14 @@ ExprBuilder::Id ExprBuilder::Compare(ScalarOp op, Id a, Id b) {
   const Id args[] = {a, b};
   if (type(a) != TypeId::kText) return Strict(op, type(a), TypeId::kBool, args, kAlways);
   switch (op) {
-    case ScalarOp::kEqual: return Text(ExprOpcode::kTextEqual, TypeId::kBool, args);
-    case ScalarOp::kNotEqual: return Text(ExprOpcode::kTextNotEqual, TypeId::kBool, args);
-    case ScalarOp::kLess: return Text(ExprOpcode::kTextLess, TypeId::kBool, args);
-    default: return Text(ExprOpcode::kTextLessEqual, TypeId::kBool, args);
+    case ScalarOp::kEqual:
+      return Text(ExprOpcode::kTextEqual, TypeId::kBool, args);
+    case ScalarOp::kNotEqual:
+      return Text(ExprOpcode::kTextNotEqual, TypeId::kBool, args);
+    case ScalarOp::kLess:
+      return Text(ExprOpcode::kTextLess, TypeId::kBool, args);
+    default:
+      return Text(ExprOpcode::kTextLessEqual, TypeId::kBool, args);
   }
 }
 

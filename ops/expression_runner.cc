@@ -29,13 +29,19 @@ absl::Status ExprRunner::Execute(size_t i) {
   switch (in.op) {
     case ExprOpcode::kInput:
     case ExprOpcode::kConstant:
-    case ExprOpcode::kParameter: return absl::OkStatus();
-    case ExprOpcode::kStrict: return RunStrict(in);
+    case ExprOpcode::kParameter:
+      return absl::OkStatus();
+    case ExprOpcode::kStrict:
+      return RunStrict(in);
     case ExprOpcode::kCast:
       return in.kernel != nullptr ? RunStrict(in) : RunBoolCast(in);
-    case ExprOpcode::kCastFromText: return RunCastFromText(in);
-    case ExprOpcode::kAccumulate: return RunAccumulate(in);
-    default: RunTotal(in); return absl::OkStatus();
+    case ExprOpcode::kCastFromText:
+      return RunCastFromText(in);
+    case ExprOpcode::kAccumulate:
+      return RunAccumulate(in);
+    default:
+      RunTotal(in);
+      return absl::OkStatus();
   }
 }
 
@@ -92,8 +98,7 @@ absl::Status ExprRunner::RunBoolCast(const ExprInstruction& in) {
     WithElementType(in.type, [&](auto b) {
       using A = decltype(a);
       using B = decltype(b);
-      if constexpr (!std::is_same_v<A, std::string_view> &&
-                    !std::is_same_v<B, std::string_view>) {
+      if constexpr (!std::is_same_v<A, std::string_view> && !std::is_same_v<B, std::string_view>) {
         B* result = static_cast<B*>(data());
         for (int64_t i = 0; i < n_; ++i) {
           const A x = from.as<A>()[i];
@@ -123,7 +128,8 @@ void ExprRunner::SkipNulls(const ExprInstruction& in, const Vector& a, const Vec
   if (b.valid != nullptr) SelectAny(in.type, b.valid, data(), a.data, data(), n_);
   if (a.valid != nullptr) SelectAny(in.type, a.valid, data(), b.data, data(), n_);
   if (a.valid != nullptr && b.valid != nullptr) {
-    // Both NULL: whatever it holds is unspecified. Only b NULL: the first select kept a, the second keeps it.
+    // Both NULL: whatever it holds is unspecified. Only b NULL: the first select kept a, the second
+    // keeps it.
     uint8_t* own = own_valid();
     for (int64_t i = 0; i < n_; ++i) own[i] = a.valid[i] | b.valid[i];
     out().valid = own;
@@ -135,25 +141,38 @@ void ExprRunner::SkipNulls(const ExprInstruction& in, const Vector& a, const Vec
 void ExprRunner::RunTotal(const ExprInstruction& in) {
   switch (in.op) {
     case ExprOpcode::kAnd:
-    case ExprOpcode::kOr: return RunLogic(in);
+    case ExprOpcode::kOr:
+      return RunLogic(in);
     case ExprOpcode::kIsNull:
-    case ExprOpcode::kIsNotNull: return RunIsNull(in);
-    case ExprOpcode::kIsDistinct: return RunIsDistinct(in);
-    case ExprOpcode::kNullIf: return RunNullIf(in);
-    case ExprOpcode::kBlend: return RunBlend(in);
-    case ExprOpcode::kCoalesce: return RunCoalesce(in);
+    case ExprOpcode::kIsNotNull:
+      return RunIsNull(in);
+    case ExprOpcode::kIsDistinct:
+      return RunIsDistinct(in);
+    case ExprOpcode::kNullIf:
+      return RunNullIf(in);
+    case ExprOpcode::kBlend:
+      return RunBlend(in);
+    case ExprOpcode::kCoalesce:
+      return RunCoalesce(in);
     case ExprOpcode::kGreatest:
-    case ExprOpcode::kLeast: return RunExtreme(in);
+    case ExprOpcode::kLeast:
+      return RunExtreme(in);
     case ExprOpcode::kMaskTrue:
     case ExprOpcode::kMaskNotTrue:
     case ExprOpcode::kMaskNull:
-    case ExprOpcode::kMaskNotFalse: return RunMask(in);
-    case ExprOpcode::kTextConcat: return RunConcat(in);
-    case ExprOpcode::kTextLength: return RunLength(in);
+    case ExprOpcode::kMaskNotFalse:
+      return RunMask(in);
+    case ExprOpcode::kTextConcat:
+      return RunConcat(in);
+    case ExprOpcode::kTextLength:
+      return RunLength(in);
     case ExprOpcode::kTextLower:
-    case ExprOpcode::kTextUpper: return RunCase(in);
-    case ExprOpcode::kCastToText: return RunCastToText(in);
-    default: return RunTextCompare(in);
+    case ExprOpcode::kTextUpper:
+      return RunCase(in);
+    case ExprOpcode::kCastToText:
+      return RunCastToText(in);
+    default:
+      return RunTextCompare(in);
   }
 }
 
@@ -173,7 +192,8 @@ void ExprRunner::RunLogic(const ExprInstruction& in) {
     }
     return;
   }
-  // A side that decides alone (FALSE of AND, TRUE of OR) makes the result known whatever the other side is.
+  // A side that decides alone (FALSE of AND, TRUE of OR) makes the result known whatever the other
+  // side is.
   uint8_t* own = own_valid();
   const uint8_t flip = is_and ? 1 : 0;
   for (int64_t i = 0; i < n_; ++i) {
@@ -302,11 +322,14 @@ void ExprRunner::RunMask(const ExprInstruction& in) {
     }
   };
   switch (in.op) {
-    case ExprOpcode::kMaskTrue: return fill([&](int64_t i, uint8_t v) -> uint8_t { return v & value[i]; });
+    case ExprOpcode::kMaskTrue:
+      return fill([&](int64_t i, uint8_t v) -> uint8_t { return v & value[i]; });
     case ExprOpcode::kMaskNotTrue:
       return fill([&](int64_t i, uint8_t v) -> uint8_t { return (v & value[i]) ^ 1; });
-    case ExprOpcode::kMaskNull: return fill([&](int64_t, uint8_t v) -> uint8_t { return v ^ 1; });
-    default: return fill([&](int64_t i, uint8_t v) -> uint8_t { return (v ^ 1) | value[i]; });
+    case ExprOpcode::kMaskNull:
+      return fill([&](int64_t, uint8_t v) -> uint8_t { return v ^ 1; });
+    default:
+      return fill([&](int64_t i, uint8_t v) -> uint8_t { return (v ^ 1) | value[i]; });
   }
 }
 

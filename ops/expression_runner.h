@@ -15,7 +15,9 @@ class ExprRunner {
   absl::Status Execute(size_t i);
 
  private:
-  const Vector& arg(const ExprInstruction& in, int k) const;
+  const Vector& arg(const ExprInstruction& in, int k) const {
+    return scratch_.values_[static_cast<size_t>(in.args[k])];
+  }
   Vector& out() { return scratch_.values_[id_]; }
   void* data() { return const_cast<void*>(scratch_.values_[id_].data); }
   uint8_t* own_valid() { return scratch_.slots_[expr_.data_slot_[id_]].valid; }
@@ -54,6 +56,7 @@ class ExprRunner {
   // ASCII only, as PostgreSQL with the C collation.
   void RunCase(const ExprInstruction& in);
   void RunCastToText(const ExprInstruction& in);
+
   const CompiledExpr& expr_;
   ExprScratch& scratch_;
   const int64_t n_;

@@ -11,23 +11,34 @@ namespace {
 
 Value ValueAt(const Vector& v, int64_t row) {
   switch (v.type) {
-    case TypeId::kBool: return Value::Bool(v.as<uint8_t>()[row] != 0);
-    case TypeId::kInt16: return Value::Int(v.as<int16_t>()[row]);
-    case TypeId::kInt32: return Value::Int(v.as<int32_t>()[row]);
-    case TypeId::kInt64: return Value::Int(v.as<int64_t>()[row]);
-    case TypeId::kFloat32: return Value::Float(v.as<float>()[row]);
-    case TypeId::kFloat64: return Value::Float(v.as<double>()[row]);
-    case TypeId::kText: break;
+    case TypeId::kBool:
+      return Value::Bool(v.as<uint8_t>()[row] != 0);
+    case TypeId::kInt16:
+      return Value::Int(v.as<int16_t>()[row]);
+    case TypeId::kInt32:
+      return Value::Int(v.as<int32_t>()[row]);
+    case TypeId::kInt64:
+      return Value::Int(v.as<int64_t>()[row]);
+    case TypeId::kFloat32:
+      return Value::Float(v.as<float>()[row]);
+    case TypeId::kFloat64:
+      return Value::Float(v.as<double>()[row]);
+    case TypeId::kText:
+      break;
   }
   return Value();
 }
 
 bool TextCompare(ExprOpcode op, std::string_view a, std::string_view b) {
   switch (op) {
-    case ExprOpcode::kTextEqual: return a == b;
-    case ExprOpcode::kTextNotEqual: return a != b;
-    case ExprOpcode::kTextLess: return a < b;
-    default: return a <= b;
+    case ExprOpcode::kTextEqual:
+      return a == b;
+    case ExprOpcode::kTextNotEqual:
+      return a != b;
+    case ExprOpcode::kTextLess:
+      return a < b;
+    default:
+      return a <= b;
   }
 }
 
@@ -40,19 +51,26 @@ int64_t Utf8Length(std::string_view s) {
 
 void StoreValue(const Value& value, TypeId type, void* out, int64_t row) {
   switch (type) {
-    case TypeId::kBool: static_cast<uint8_t*>(out)[row] = value.as_bool() ? 1 : 0; break;
+    case TypeId::kBool:
+      static_cast<uint8_t*>(out)[row] = value.as_bool() ? 1 : 0;
+      break;
     case TypeId::kInt16:
       static_cast<int16_t*>(out)[row] = static_cast<int16_t>(value.as_int());
       break;
     case TypeId::kInt32:
       static_cast<int32_t*>(out)[row] = static_cast<int32_t>(value.as_int());
       break;
-    case TypeId::kInt64: static_cast<int64_t*>(out)[row] = value.as_int(); break;
+    case TypeId::kInt64:
+      static_cast<int64_t*>(out)[row] = value.as_int();
+      break;
     case TypeId::kFloat32:
       static_cast<float*>(out)[row] = static_cast<float>(value.as_float());
       break;
-    case TypeId::kFloat64: static_cast<double*>(out)[row] = value.as_float(); break;
-    case TypeId::kText: break;
+    case TypeId::kFloat64:
+      static_cast<double*>(out)[row] = value.as_float();
+      break;
+    case TypeId::kText:
+      break;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
+#include "ops/budget_charge.h"
 #include "ops/column_access.h"
 #include "ops/key_table.h"
 
@@ -16,9 +17,9 @@ struct Groups {
     for (const AggregateSpec& aggregate : spec.aggregates) {
       const TypeId arg = aggregate.arg < 0 ? TypeId::kInt64 : spec.exprs.output_type(aggregate.arg);
       accumulators.push_back(MakeAccumulator(aggregate.kind, arg, aggregate.result));
-      distinct.push_back(aggregate.distinct
-                             ? std::make_unique<KeyTable>(std::vector<TypeId>{TypeId::kInt64, arg}, false)
-                             : nullptr);
+      distinct.push_back(aggregate.distinct ? std::make_unique<KeyTable>(
+                                                  std::vector<TypeId>{TypeId::kInt64, arg}, false)
+                                            : nullptr);
     }
     if (spec.num_keys == 0) Resize(1);
   }
@@ -38,6 +39,8 @@ struct Groups {
 };
 
 struct AllGroups final : SharedState {
+  explicit AllGroups(const RunState& run) : charge(run.budget) {}
+  BudgetCharge charge;  // of the groups, roughly
   std::unique_ptr<Groups> groups;
   std::vector<Value> parameters;
   PipelineOptions options;
@@ -52,8 +55,8 @@ struct BlockGroups final : LocalState {
 };
 
 // Rows that pass a FILTER; null for all.
-const uint8_t* TakenRows(const CompiledExpr& exprs, const ExprScratch& scratch, int filter, int64_t n,
-                         BatchArena& arena) {
+const uint8_t* TakenRows(const CompiledExpr& exprs, const ExprScratch& scratch, int filter,
+                         int64_t n, BatchArena& arena) {
   if (filter < 0) return nullptr;
   const Vector& condition = exprs.output(scratch, filter);
   if (condition.valid == nullptr) return condition.as<uint8_t>();
@@ -62,9 +65,10 @@ const uint8_t* TakenRows(const CompiledExpr& exprs, const ExprScratch& scratch, 
   return take;
 }
 
-// Notes which values of which groups a block has, where the argument is not NULL and `take` says so.
-void NoteDistinct(KeyTable& pairs, const Vector& arg, const uint8_t* take, const int64_t* groups, int64_t n,
-                  BatchArena& arena) {
+// Notes which values of which groups a block has, where the argument is not NULL and `take` says
+// so.
+void NoteDistinct(KeyTable& pairs, const Vector& arg, const uint8_t* take, const int64_t* groups,
+                  int64_t n, BatchArena& arena) {
   int32_t* rows = arena.Make<int32_t>(n);
   int64_t* of_group = arena.Make<int64_t>(n);
   int64_t m = 0;
@@ -78,8 +82,10 @@ void NoteDistinct(KeyTable& pairs, const Vector& arg, const uint8_t* take, const
   pairs.FindOrAdd(keys, m, arena.Make<int64_t>(m));
 }
 
-// Adds the pairs of a block that are new to all earlier blocks to the accumulator. map[g]: the block's group g.
-void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t>& map, Accumulator& accumulator) {
+// Adds the pairs of a block that are new to all earlier blocks to the accumulator. map[g]: the
+// block's group g.
+void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t>& map,
+                   Accumulator& accumulator) {
   BatchArena arena;
   constexpr int64_t kChunk = 4096;
   for (int64_t begin = 0; begin < from.size(); begin += kChunk) {
@@ -104,9 +110,9 @@ void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SharedState>> HashAggregate::Open(RunState& run,
-                                                                 const PipelineOptions& options) const {
-  auto all = std::make_unique<AllGroups>();
+absl::StatusOr<std::unique_ptr<SharedState>> HashAggregate::Open(
+    RunState& run, const PipelineOptions& options) const {
+  auto all = std::make_unique<AllGroups>(run);
   all->parameters = run.parameters;
   all->options = options;
   return all;
@@ -122,7 +128,8 @@ std::unique_ptr<LocalState> HashAggregate::MakeBlock(const SharedState& shared) 
   return block;
 }
 
-absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&, LocalState& local) const {
+absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&,
+                                    LocalState& local) const {
   auto& block = static_cast<BlockGroups&>(local);
   Groups& groups = *block.groups;
   block.arena.Reset();
@@ -136,8 +143,10 @@ absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&, Loca
   }
   for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
     const AggregateSpec& aggregate = spec_.aggregates[a];
-    const uint8_t* take = TakenRows(spec_.exprs, block.scratch, aggregate.filter, batch.rows, block.arena);
-    const Vector* arg = aggregate.arg < 0 ? nullptr : &spec_.exprs.output(block.scratch, aggregate.arg);
+    const uint8_t* take =
+        TakenRows(spec_.exprs, block.scratch, aggregate.filter, batch.rows, block.arena);
+    const Vector* arg =
+        aggregate.arg < 0 ? nullptr : &spec_.exprs.output(block.scratch, aggregate.arg);
     if (aggregate.distinct) {
       NoteDistinct(*groups.distinct[a], *arg, take, ids, batch.rows, block.arena);
     } else {
@@ -147,7 +156,8 @@ absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&, Loca
   return absl::OkStatus();
 }
 
-absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState& shared, bool*) const {
+absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState& shared,
+                                  bool*) const {
   auto& block = static_cast<BlockGroups&>(*local);
   auto& all = static_cast<AllGroups&>(shared);
   std::vector<int64_t> map(static_cast<size_t>(block.groups->size()));
@@ -163,7 +173,8 @@ absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState
     for (int64_t begin = 0; begin < size && spec_.num_keys > 0; begin += kChunk) {
       const int64_t n = std::min(kChunk, size - begin);
       arena.Reset();
-      for (int k = 0; k < spec_.num_keys; ++k) block.keys[k] = block.groups->keys.Key(k, begin, n, arena);
+      for (int k = 0; k < spec_.num_keys; ++k)
+        block.keys[k] = block.groups->keys.Key(k, begin, n, arena);
       all.groups->keys.FindOrAdd(block.keys, n, map.data() + begin);
     }
     all.groups->Resize(all.groups->size());
@@ -175,6 +186,8 @@ absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState
     if (!spec_.aggregates[a].distinct) continue;
     MergeDistinct(*distinct[a], *all.groups->distinct[a], map, *all.groups->accumulators[a]);
   }
+  const auto columns = static_cast<int64_t>(spec_.num_keys + spec_.aggregates.size());
+  ADJOIN_RETURN_IF_ERROR(all.charge.GrowTo(all.groups->size() * 16 * (columns + 1)));
   return absl::OkStatus();
 }
 
@@ -194,7 +207,8 @@ absl::StatusOr<TableRef> HashAggregate::Finish(SharedState& shared, RunState& ru
       if (key < spec_.num_keys) {
         values = groups.keys.Key(key, begin, n, arena);
       } else {
-        ADJOIN_ASSIGN_OR_RETURN(values, groups.accumulators[c - spec_.num_keys]->Result(begin, n, arena));
+        ADJOIN_ASSIGN_OR_RETURN(values,
+                                groups.accumulators[c - spec_.num_keys]->Result(begin, n, arena));
       }
       ColumnChunk chunk(values.type);
       chunk.Append(values, n);

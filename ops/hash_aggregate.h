@@ -13,28 +13,31 @@ namespace adjoin {
 
 struct AggregateSpec {
   AggregateKind kind = AggregateKind::kCountStar;
-  int arg = -1;                      // output of exprs; -1 for COUNT(*)
-  int filter = -1;                   // output of exprs, a condition; -1: every row
+  int arg = -1;     // output of exprs; -1 for COUNT(*)
+  int filter = -1;  // output of exprs, a condition; -1: every row
   bool distinct = false;
   TypeId result = TypeId::kInt64;
 };
 
 struct HashAggregateSpec {
-  CompiledExpr exprs;                // over batch columns: the keys, then what the aggregates read
+  CompiledExpr exprs;  // over batch columns: the keys, then what the aggregates read
   int num_keys = 0;
   std::vector<AggregateSpec> aggregates;
-  Schema schema;                     // of the result: keys, then aggregates
+  Schema schema;  // of the result: keys, then aggregates
 };
 
-// Groups in first-seen order; without keys one row always. Blocks are aggregated apart and merged in order.
+// Groups in first-seen order; without keys one row always. Blocks are aggregated apart and merged
+// in order.
 class HashAggregate final : public PipelineSink {
  public:
   explicit HashAggregate(HashAggregateSpec spec) : spec_(std::move(spec)) {}
   absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run,
                                                     const PipelineOptions& options) const override;
   std::unique_ptr<LocalState> MakeBlock(const SharedState& shared) const override;
-  absl::Status Consume(const Batch& batch, const SharedState& shared, LocalState& block) const override;
-  absl::Status Merge(std::unique_ptr<LocalState> block, SharedState& shared, bool* done) const override;
+  absl::Status Consume(const Batch& batch, const SharedState& shared,
+                       LocalState& block) const override;
+  absl::Status Merge(std::unique_ptr<LocalState> block, SharedState& shared,
+                     bool* done) const override;
   absl::StatusOr<TableRef> Finish(SharedState& shared, RunState& run) const override;
   std::string Describe() const override;
 

@@ -13,6 +13,7 @@ struct BuildSide final : SharedState {
 };
 
 struct ProbeState final : LocalState {
+  const RunControl* control = nullptr;
   int64_t capacity = 0;
   ExprScratch keys, residual;
   std::vector<Vector> key_columns, pair_columns, out_columns;
@@ -32,7 +33,8 @@ bool IsPairless(JoinType type) {
 // One batch on its way through the join.
 class Probe {
  public:
-  Probe(const HashJoinSpec& spec, const BuildSide& build, const Batch& in, ProbeState& state, BatchConsumer next)
+  Probe(const HashJoinSpec& spec, const BuildSide& build, const Batch& in, ProbeState& state,
+        BatchConsumer next)
       : spec_(spec), build_(build), in_(in), state_(state), next_(next) {}
 
   absl::Status Run() {
@@ -94,10 +96,13 @@ class Probe {
     }
     const uint8_t* value = nullptr;
     const uint8_t* valid = nullptr;
+    // Where the residual passes nothing, no later operator looks.
+    if (state_.control != nullptr) ADJOIN_RETURN_IF_ERROR(state_.control->Check());
     if (spec_.residual.has_value()) {
       state_.pair_arena.Reset();
       for (int c : spec_.residual->input_columns()) {
-        state_.pair_columns[c] = PairColumn(c, state_.left.data(), state_.right.data(), n, false, state_.pair_arena);
+        state_.pair_columns[c] =
+            PairColumn(c, state_.left.data(), state_.right.data(), n, false, state_.pair_arena);
       }
       ADJOIN_RETURN_IF_ERROR(spec_.residual->Run(state_.residual, state_.pair_columns, n));
       value = spec_.residual->output(state_.residual, 0).as<uint8_t>();
@@ -116,17 +121,21 @@ class Probe {
     const bool first = !matched_;
     matched_ = true;
     switch (spec_.type) {
-      case JoinType::kSemi: return first ? Emit(row, match) : absl::OkStatus();
-      case JoinType::kLeft: return Emit(row, match);
+      case JoinType::kSemi:
+        return first ? Emit(row, match) : absl::OkStatus();
+      case JoinType::kLeft:
+        return Emit(row, match);
       case JoinType::kSingle:
         if (first) return Emit(row, match);
         return SqlError(sqlstate::kCardinalityViolation,
                         "more than one row returned by a subquery used as an expression");
-      default: return absl::OkStatus();
+      default:
+        return absl::OkStatus();
     }
   }
 
-  // All candidates of the left rows before `row` have been seen: what found nothing is handed on where that is the rule.
+  // All candidates of the left rows before `row` have been seen: what found nothing is handed on
+  // where that is the rule.
   absl::Status CloseRows(int64_t row) {
     if (spec_.type == JoinType::kInner || spec_.type == JoinType::kSemi) {
       if (row > closed_) closed_ = row, matched_ = false;
@@ -156,8 +165,8 @@ class Probe {
       if (every_row_once_ && column < spec_.left_width) {
         state_.out_columns[c] = in_.columns[column];
       } else {
-        state_.out_columns[c] = PairColumn(column, state_.out_left.data(), state_.out_right.data(), n,
-                                           IsOuter(spec_.type), state_.out_arena);
+        state_.out_columns[c] = PairColumn(column, state_.out_left.data(), state_.out_right.data(),
+                                           n, IsOuter(spec_.type), state_.out_arena);
       }
     }
     return next_(Batch{n, state_.out_columns, -1});
@@ -166,8 +175,8 @@ class Probe {
   Vector PairColumn(int column, const int32_t* left, const int64_t* right, int64_t n, bool outer,
                     BatchArena& arena) const {
     if (column < spec_.left_width) return Gather(in_.columns[column], left, n, arena);
-    return GatherColumn(*build_.table->column(spec_.right_columns[column - spec_.left_width]), right, n, outer,
-                        arena);
+    return GatherColumn(*build_.table->column(spec_.right_columns[column - spec_.left_width]),
+                        right, n, outer, arena);
   }
 
   const HashJoinSpec& spec_;
@@ -184,7 +193,8 @@ class Probe {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SharedState>> HashJoin::Open(RunState& run, const PipelineOptions& options) const {
+absl::StatusOr<std::unique_ptr<SharedState>> HashJoin::Open(RunState& run,
+                                                            const PipelineOptions& options) const {
   auto build = std::make_unique<BuildSide>();
   ADJOIN_ASSIGN_OR_RETURN(build->table, spec_.right_relation.Resolve(run));
   ADJOIN_ASSIGN_OR_RETURN(build->index, JoinIndex::Build(spec_.right, *build->table, run, options));
@@ -195,8 +205,10 @@ std::unique_ptr<LocalState> HashJoin::MakeLocal(const SharedState*, const RunSta
                                                 const PipelineOptions& options) const {
   auto state = std::make_unique<ProbeState>();
   state->capacity = options.batch_rows;
+  state->control = run.control;
   spec_.left.exprs.Prepare(state->keys, options.batch_rows, run.parameters);
-  if (spec_.residual.has_value()) spec_.residual->Prepare(state->residual, options.batch_rows, run.parameters);
+  if (spec_.residual.has_value())
+    spec_.residual->Prepare(state->residual, options.batch_rows, run.parameters);
   const auto n = static_cast<size_t>(options.batch_rows);
   state->left.resize(n), state->out_left.resize(n);
   state->right.resize(n), state->out_right.resize(n);
@@ -208,13 +220,17 @@ std::unique_ptr<LocalState> HashJoin::MakeLocal(const SharedState*, const RunSta
 
 absl::Status HashJoin::Push(const Batch& in, const SharedState* shared, LocalState& local,
                             BatchConsumer next) const {
-  return Probe(spec_, static_cast<const BuildSide&>(*shared), in, static_cast<ProbeState&>(local), next).Run();
+  return Probe(spec_, static_cast<const BuildSide&>(*shared), in, static_cast<ProbeState&>(local),
+               next)
+      .Run();
 }
 
 std::string HashJoin::Describe() const {
-  static constexpr const char* kNames[] = {"", "left ", "semi ", "anti ", "null-aware anti ", "single "};
+  static constexpr const char* kNames[] = {"",       "left ", "semi ", "anti ", "null-aware anti ",
+                                           "single "};
   return absl::StrCat(kNames[static_cast<int>(spec_.type)],
-                      spec_.left.null_safe.empty() ? "cross join " : "hash join ", spec_.right_relation.ToString(),
+                      spec_.left.null_safe.empty() ? "cross join " : "hash join ",
+                      spec_.right_relation.ToString(),
                       spec_.residual.has_value() ? " with residual" : "");
 }
 

@@ -14,21 +14,22 @@ namespace adjoin {
 
 enum class JoinType : uint8_t {
   kInner,
-  kLeft,           // unmatched left rows once, with NULLs on the right
-  kSemi, kAnti,
+  kLeft,  // unmatched left rows once, with NULLs on the right
+  kSemi,
+  kAnti,
   kNullAwareAnti,  // NOT IN by one key, without residual
   kSingle,         // kLeft, and an error (21000) where a left row matches two
 };
 
 struct HashJoinSpec {
   JoinType type = JoinType::kInner;
-  JoinKeys left, right;              // over the batch's columns; over the right table's
+  JoinKeys left, right;  // over the batch's columns; over the right table's
   RelationRef right_relation;
   // A *pair* has the batch's columns, then these of the right table.
   int left_width = 0;
   std::vector<int> right_columns;
   std::optional<CompiledExpr> residual;  // over a pair
-  std::vector<int> output;           // columns of a pair; semi and anti joins: of the batch
+  std::vector<int> output;               // columns of a pair; semi and anti joins: of the batch
 };
 
 // Output: left rows in order, a row's matches in right row order.

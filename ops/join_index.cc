@@ -39,8 +39,8 @@ JoinIndex::JoinIndex(std::vector<TypeId> types, std::vector<bool> null_safe)
       any_null_safe_(std::find(null_safe_.begin(), null_safe_.end(), true) != null_safe_.end()),
       table_(std::move(types), any_null_safe_) {}
 
-absl::StatusOr<std::unique_ptr<JoinIndex>> JoinIndex::Build(const JoinKeys& keys, const Table& table,
-                                                            const RunState& run,
+absl::StatusOr<std::unique_ptr<JoinIndex>> JoinIndex::Build(const JoinKeys& keys,
+                                                            const Table& table, const RunState& run,
                                                             const PipelineOptions& options) {
   if (table.num_rows() >= int64_t{UINT32_MAX}) {
     return SqlError(sqlstate::kStatementTooComplex, "the build side of a join has too many rows");
@@ -48,9 +48,12 @@ absl::StatusOr<std::unique_ptr<JoinIndex>> JoinIndex::Build(const JoinKeys& keys
   auto index = std::unique_ptr<JoinIndex>(new JoinIndex(OutputTypes(keys.exprs), keys.null_safe));
   ADJOIN_ASSIGN_OR_RETURN(const std::vector<FlatColumn> flat,
                           EvaluateOverTable(keys.exprs, table, run, options));
+  index->charge_ = std::make_unique<BudgetCharge>(run.budget);
+  ADJOIN_RETURN_IF_ERROR(index->charge_->Add(8 * table.num_rows()));
   index->id_of_row_.assign(static_cast<size_t>(table.num_rows()), 0);
   if (!flat.empty()) index->Add(VectorsOf(flat), table.num_rows(), options.batch_rows);
   index->GroupRows();
+  ADJOIN_RETURN_IF_ERROR(index->charge_->GrowTo(4 * table.num_rows() + 24 * index->num_keys()));
   return index;
 }
 
@@ -94,9 +97,11 @@ void JoinIndex::GroupRows() {
   for (size_t row = 0; row < id_of_row_.size(); ++row) {
     if (id_of_row_[row] >= 0) rows_[next[id_of_row_[row]]++] = static_cast<uint32_t>(row);
   }
+  id_of_row_ = {};
 }
 
-void JoinIndex::Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const {
+void JoinIndex::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
+                     KeyScratch& scratch) const {
   if (keys.empty()) {
     std::fill_n(ids, n, num_keys() - 1);  // one key that all share, or none
     return;

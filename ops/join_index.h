@@ -14,7 +14,7 @@ namespace adjoin {
 // The keys of one side: outputs of `exprs` in key order.
 struct JoinKeys {
   CompiledExpr exprs;
-  std::vector<bool> null_safe;            // by key: NULL equals NULL; else a row with a NULL matches nothing
+  std::vector<bool> null_safe;  // by key: NULL equals NULL; else a row with a NULL matches nothing
 };
 
 // Immutable once built; lookups are thread-safe with a scratch a thread.
@@ -26,19 +26,23 @@ class JoinIndex {
     const uint32_t* end = nullptr;
   };
 
-  // Indexes all rows of `table`; keys that are not null-safe and NULL leave a row out. No keys: all rows are one key.
-  static absl::StatusOr<std::unique_ptr<JoinIndex>> Build(const JoinKeys& keys, const Table& table, const RunState& run,
+  // Indexes all rows of `table`; keys that are not null-safe and NULL leave a row out. No keys: all
+  // rows are one key.
+  static absl::StatusOr<std::unique_ptr<JoinIndex>> Build(const JoinKeys& keys, const Table& table,
+                                                          const RunState& run,
                                                           const PipelineOptions& options);
 
   // ids[r]: for RowsOf; -1 where no row has that key. `keys` are the probing rows' values.
   void Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const;
-  Rows RowsOf(int64_t id) const { return {rows_.data() + offsets_[id], rows_.data() + offsets_[id + 1]}; }
+  Rows RowsOf(int64_t id) const {
+    return {rows_.data() + offsets_[id], rows_.data() + offsets_[id + 1]};
+  }
   int64_t num_keys() const { return static_cast<int64_t>(offsets_.size()) - 1; }
-  double rows_per_key() const { return num_keys() == 0 ? 0 : double(rows_.size()) / double(num_keys()); }
+  double rows_per_key() const {
+    return num_keys() == 0 ? 0 : double(rows_.size()) / double(num_keys());
+  }
   // Rows left out because a key was NULL.
   int64_t rows_with_nulls() const { return rows_with_nulls_; }
-  // The id of each row of the table (-1: left out), by row.
-  const std::vector<int64_t>& id_of_row() const { return id_of_row_; }
 
  private:
   JoinIndex(std::vector<TypeId> types, std::vector<bool> null_safe);
@@ -47,7 +51,8 @@ class JoinIndex {
   std::vector<bool> null_safe_;
   bool any_null_safe_ = false;
   KeyTable table_;
-  std::vector<int64_t> id_of_row_;
+  std::vector<int64_t> id_of_row_;  // while building; -1: left out
+  std::unique_ptr<BudgetCharge> charge_;
   std::vector<uint32_t> offsets_;
   std::vector<uint32_t> rows_;
   int64_t rows_with_nulls_ = 0;

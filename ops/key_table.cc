@@ -14,17 +14,22 @@
 namespace adjoin {
 namespace {
 
-// Ranges up to this many keys are worth an array whatever their number; larger ones when they are filled to 1/8.
+// Ranges up to this many keys are worth an array whatever their number; larger ones when they are
+// filled to 1/8.
 constexpr int64_t kAlwaysDense = 1 << 14;
 
 int BitsOf(TypeId type) {
   switch (type) {
-    case TypeId::kBool: return 8;
-    case TypeId::kInt16: return 16;
+    case TypeId::kBool:
+      return 8;
+    case TypeId::kInt16:
+      return 16;
     case TypeId::kInt32:
     case TypeId::kFloat32:
-    case TypeId::kText: return 32;
-    default: return 64;
+    case TypeId::kText:
+      return 32;
+    default:
+      return 64;
   }
 }
 
@@ -68,7 +73,9 @@ size_t TextTable::Slot(std::string_view text, uint32_t hash) const {
   for (size_t i = hash & mask;; i = (i + 1) & mask) {
     const uint64_t slot = slots_[i];
     if (slot == 0) return i;
-    if (static_cast<uint32_t>(slot >> 32) == hash && entries_[static_cast<uint32_t>(slot) - 1] == text) return i;
+    if (static_cast<uint32_t>(slot >> 32) == hash &&
+        entries_[static_cast<uint32_t>(slot) - 1] == text)
+      return i;
   }
 }
 
@@ -106,8 +113,9 @@ void TextTable::Grow() {
 
 KeyTable::KeyTable(std::vector<TypeId> types, bool nullable) {
   PlaceFields(types, nullable);
-  dense_possible_ = fields_.size() == 1 && (IsInteger(fields_[0].type) || fields_[0].type == TypeId::kText ||
-                                            fields_[0].type == TypeId::kBool);
+  dense_possible_ =
+      fields_.size() == 1 && (IsInteger(fields_[0].type) || fields_[0].type == TypeId::kText ||
+                              fields_[0].type == TypeId::kBool);
 }
 
 void KeyTable::PlaceFields(const std::vector<TypeId>& types, bool nullable) {
@@ -136,7 +144,8 @@ void KeyTable::PlaceFields(const std::vector<TypeId>& types, bool nullable) {
 }
 
 template <bool kAdd, typename Texts>
-void KeyTable::Encode(std::span<const Vector> keys, int64_t n, KeyScratch& scratch, Texts& texts) const {
+void KeyTable::Encode(std::span<const Vector> keys, int64_t n, KeyScratch& scratch,
+                      Texts& texts) const {
   scratch.words.assign(static_cast<size_t>(num_words_ * n), 0);
   scratch.nulls.clear();
   if constexpr (!kAdd) scratch.absent.assign(static_cast<size_t>(n), 0);
@@ -228,10 +237,12 @@ bool KeyTable::CoverDense(const uint64_t* words, const uint64_t* nulls, int64_t 
   if (range >= static_cast<uint64_t>(std::max(kAlwaysDense, 8 * (size_ + n)))) return false;
   const auto needed = static_cast<int64_t>(range) + 1;
   if (needed == size) return true;
-  // Room to grow on the side that grew, so that ascending or descending keys do not copy the array each batch.
+  // Room to grow on the side that grew, so that ascending or descending keys do not copy the array
+  // each batch.
   int64_t slack = std::min(2 * size, std::max(kAlwaysDense, 8 * (size_ + n))) - needed;
   if (size > 0 && low < dense_first_) {
-    const uint64_t below = static_cast<uint64_t>(low) - static_cast<uint64_t>(std::numeric_limits<int64_t>::min());
+    const uint64_t below =
+        static_cast<uint64_t>(low) - static_cast<uint64_t>(std::numeric_limits<int64_t>::min());
     if (static_cast<uint64_t>(std::max<int64_t>(0, slack)) > below) slack = 0;
     low -= std::max<int64_t>(0, slack);
   } else {
@@ -315,7 +326,8 @@ void KeyTable::FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids) 
   AddHashed(n, ids);
 }
 
-void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const {
+void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
+                    KeyScratch& scratch) const {
   Encode<false>(keys, n, scratch, texts_);
   const uint64_t* nulls = scratch.nulls.empty() ? nullptr : scratch.nulls.data();
   const auto is_special = [&](int64_t r) {
@@ -330,8 +342,8 @@ void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeySc
     const int bits = fields_[0].bits;
     for (int64_t r = 0; r < n; ++r) {
       if (is_special(r)) continue;
-      const uint64_t at =
-          static_cast<uint64_t>(SignedWord(scratch.words[r], bits)) - static_cast<uint64_t>(dense_first_);
+      const uint64_t at = static_cast<uint64_t>(SignedWord(scratch.words[r], bits)) -
+                          static_cast<uint64_t>(dense_first_);
       if (at < dense_.size()) ids[r] = dense_[at] - 1;
     }
     return;
@@ -364,8 +376,9 @@ Vector KeyTable::Key(int k, int64_t begin, int64_t n, BatchArena& arena) const {
   if (field.null_word >= 0 || null_id_ >= 0) {
     uint8_t* valid = arena.Make<uint8_t>(n);
     for (int64_t i = 0; i < n; ++i) {
-      valid[i] = field.null_word < 0 ? begin + i != null_id_
-                                     : ((stored[i * num_words_ + field.null_word] >> field.null_shift) & 1) ^ 1;
+      valid[i] = field.null_word < 0
+                     ? begin + i != null_id_
+                     : ((stored[i * num_words_ + field.null_word] >> field.null_shift) & 1) ^ 1;
     }
     out.valid = valid;
   }

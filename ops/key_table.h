@@ -1,7 +1,9 @@
-// Dense ids for keys of any types: the hash table under joins, group-bys, DISTINCT and contractions.
+// Dense ids for keys of any types: the hash table under joins, group-bys, DISTINCT and
+// contractions.
 //
-// A key is normalised to a few 64-bit words (NaN is one value, -0 is 0, text is the code of an interned string), so that
-// comparing is comparing words. One integer key in a small range is looked up in an array instead.
+// A key is normalised to a few 64-bit words (NaN is one value, -0 is 0, text is the code of an
+// interned string), so that comparing is comparing words. One integer key in a small range is
+// looked up in an array instead.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +16,8 @@
 
 namespace adjoin {
 
-// Ids of strings, in first-seen order. Not thread-safe while adding; Find may run at once with Find.
+// Ids of strings, in first-seen order. Not thread-safe while adding; Find may run at once with
+// Find.
 class TextTable {
  public:
   int32_t FindOrAdd(std::string_view text);
@@ -29,17 +32,17 @@ class TextTable {
   size_t Slot(std::string_view text, uint32_t hash) const;
   void Grow();
   std::vector<std::string_view> entries_;
-  std::vector<uint64_t> slots_;               // hash << 32 | code + 1; 0 is empty
-  std::vector<Recent> recent_;                // codes by address, to be checked: views of one dictionary repeat
+  std::vector<uint64_t> slots_;  // hash << 32 | code + 1; 0 is empty
+  std::vector<Recent> recent_;   // codes by address, to be checked: views of one dictionary repeat
   TextArena arena_;
 };
 
 // Buffers that a lookup needs. One a thread.
 struct KeyScratch {
-  std::vector<uint64_t> words;                // word-major
+  std::vector<uint64_t> words;  // word-major
   std::vector<uint64_t> hashes;
-  std::vector<uint8_t> absent;                // Find: rows with text the table has never seen
-  std::vector<uint64_t> nulls;                // bit k of row r: key k is NULL
+  std::vector<uint8_t> absent;  // Find: rows with text the table has never seen
+  std::vector<uint64_t> nulls;  // bit k of row r: key k is NULL
 };
 
 class KeyTable {
@@ -49,7 +52,8 @@ class KeyTable {
 
   // ids[r] = id of row r's key, from 0 in first-seen order; NULLs are equal. Not thread-safe.
   void FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids);
-  // The same without adding; -1 where absent. Thread-safe with a scratch of one's own, while nobody adds.
+  // The same without adding; -1 where absent. Thread-safe with a scratch of one's own, while nobody
+  // adds.
   void Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const;
 
   int64_t size() const { return size_; }
@@ -61,8 +65,8 @@ class KeyTable {
   struct Field {
     TypeId type;
     int word, shift, bits;
-    int null_word = -1, null_shift = 0;       // where the NULL flag is; -1: not kept
-    int text = -1;                            // in texts_
+    int null_word = -1, null_shift = 0;  // where the NULL flag is; -1: not kept
+    int text = -1;                       // in texts_
   };
   void PlaceFields(const std::vector<TypeId>& types, bool nullable);
   template <bool kAdd, typename Texts>
@@ -78,15 +82,15 @@ class KeyTable {
 
   std::vector<Field> fields_;
   int num_words_ = 0;
-  bool null_apart_ = false;                   // one 64-bit key: its NULL has an id of its own
+  bool null_apart_ = false;  // one 64-bit key: its NULL has an id of its own
   int64_t null_id_ = -1;
   int64_t size_ = 0;
-  std::vector<uint64_t> stored_;              // num_words_ an id
-  std::vector<uint64_t> slots_;               // hash << 32 | id + 1; 0 is empty
+  std::vector<uint64_t> stored_;  // num_words_ an id
+  std::vector<uint64_t> slots_;   // hash << 32 | id + 1; 0 is empty
   std::vector<TextTable> texts_;
   bool dense_possible_ = false;
-  int64_t dense_first_ = 0;                   // the key of dense_[0]
-  std::vector<int32_t> dense_;                // id + 1
+  int64_t dense_first_ = 0;     // the key of dense_[0]
+  std::vector<int32_t> dense_;  // id + 1
   KeyScratch scratch_;
 };
 

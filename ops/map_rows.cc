@@ -11,8 +11,8 @@ struct ExprLocal final : LocalState {
   std::vector<Vector> columns;
 };
 
-std::unique_ptr<ExprLocal> MakeExprLocal(const CompiledExpr& exprs, size_t columns, const RunState& run,
-                                         const PipelineOptions& options) {
+std::unique_ptr<ExprLocal> MakeExprLocal(const CompiledExpr& exprs, size_t columns,
+                                         const RunState& run, const PipelineOptions& options) {
   auto local = std::make_unique<ExprLocal>();
   exprs.Prepare(local->scratch, options.batch_rows, run.parameters);
   local->columns.resize(columns);

@@ -41,8 +41,9 @@ class ProjectRows final : public StreamOperator {
   CompiledExpr exprs_;
 };
 
-// The input's columns and a BIGINT that ascends through the rows: where `positions`, the source's row numbers (REQUIRES
-// one source and only one-to-one operators so far), else block << 40 plus the row's number in what its block gives.
+// The input's columns and a BIGINT that ascends through the rows: where `positions`, the source's
+// row numbers (REQUIRES one source and only one-to-one operators so far), else block << 40 plus the
+// row's number in what its block gives.
 class AppendRowIds final : public StreamOperator {
  public:
   explicit AppendRowIds(bool positions) : positions_(positions) {}

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
+#include "ops/budget_charge.h"
 #include "ops/column_access.h"
 #include "ops/scan.h"
 
@@ -12,6 +13,8 @@ namespace adjoin {
 namespace {
 
 struct KeptRows final : SharedState {
+  explicit KeptRows(const RunState& run) : charge(run.budget) {}
+  BudgetCharge charge;  // of the chunks
   std::vector<ColumnAssembler> columns;
   int64_t rows = 0;
   int64_t offset = 0;
@@ -19,8 +22,9 @@ struct KeptRows final : SharedState {
   // The rows that matter; later ones are not kept.
   int64_t wanted() const {
     if (limit < 0) return std::numeric_limits<int64_t>::max();
-    return limit > std::numeric_limits<int64_t>::max() - offset ? std::numeric_limits<int64_t>::max()
-                                                                : limit + offset;
+    return limit > std::numeric_limits<int64_t>::max() - offset
+               ? std::numeric_limits<int64_t>::max()
+               : limit + offset;
   }
 };
 
@@ -33,7 +37,7 @@ struct BlockRows final : LocalState {
 
 absl::StatusOr<std::unique_ptr<SharedState>> MaterializeSink::Open(RunState& run,
                                                                    const PipelineOptions&) const {
-  auto shared = std::make_unique<KeptRows>();
+  auto shared = std::make_unique<KeptRows>(run);
   for (const Field& field : schema_.fields) shared->columns.emplace_back(field.type);
   if (!limited_) return shared;
   ExprScratch scratch;
@@ -73,7 +77,10 @@ absl::Status MaterializeSink::Merge(std::unique_ptr<LocalState> local, SharedSta
                                     bool* done) const {
   auto& block = static_cast<BlockRows&>(*local);
   auto& kept = static_cast<KeptRows&>(shared);
-  for (size_t c = 0; c < block.columns.size(); ++c) kept.columns[c].Add(std::move(block.columns[c]));
+  for (size_t c = 0; c < block.columns.size(); ++c) {
+    ADJOIN_RETURN_IF_ERROR(kept.charge.Add(block.columns[c].bytes()));
+    kept.columns[c].Add(std::move(block.columns[c]));
+  }
   kept.rows += block.rows;
   *done = kept.rows >= kept.wanted();
   return absl::OkStatus();
@@ -85,8 +92,11 @@ absl::StatusOr<TableRef> MaterializeSink::Finish(SharedState& shared, RunState& 
   if (kept.limit >= 0) rows = std::min(rows, kept.limit);
   std::vector<ColumnRef> columns;
   for (ColumnAssembler& assembler : kept.columns) {
-    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, assembler.Finish(run.budget, kept.offset, kept.limit));
+    const int64_t bytes = assembler.bytes();
+    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column,
+                            assembler.Finish(run.budget, kept.offset, kept.limit));
     columns.push_back(std::move(column));
+    kept.charge.Release(bytes);
   }
   return Table::MakeUnchecked(schema_, std::move(columns), rows);
 }
@@ -95,7 +105,8 @@ absl::Status ViewStep::Run(RunState& state) const {
   ADJOIN_ASSIGN_OR_RETURN(const TableRef table, from_.Resolve(state));
   std::vector<ColumnRef> columns;
   for (int c : columns_) columns.push_back(table->column(c));
-  SetRelation(state, out_slot_, Table::MakeUnchecked(schema_, std::move(columns), table->num_rows()));
+  SetRelation(state, out_slot_,
+              Table::MakeUnchecked(schema_, std::move(columns), table->num_rows()));
   return absl::OkStatus();
 }
 
@@ -104,7 +115,8 @@ std::string ViewStep::Describe() const {
 }
 
 void SetRelation(RunState& state, int slot, TableRef table) {
-  if (state.relations.size() <= static_cast<size_t>(slot)) state.relations.resize(static_cast<size_t>(slot) + 1);
+  if (state.relations.size() <= static_cast<size_t>(slot))
+    state.relations.resize(static_cast<size_t>(slot) + 1);
   state.relations[static_cast<size_t>(slot)] = std::move(table);
 }
 

@@ -14,14 +14,17 @@ namespace adjoin {
 class MaterializeSink final : public PipelineSink {
  public:
   explicit MaterializeSink(Schema schema) : schema_(std::move(schema)) {}
-  // `bounds`: outputs 0 and 1 are BIGINT limit and offset, NULL for none. Errors: 2201W, 2201X where negative.
+  // `bounds`: outputs 0 and 1 are BIGINT limit and offset, NULL for none. Errors: 2201W, 2201X
+  // where negative.
   MaterializeSink(Schema schema, CompiledExpr bounds)
       : schema_(std::move(schema)), limited_(true), bounds_(std::move(bounds)) {}
   absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run,
                                                     const PipelineOptions& options) const override;
   std::unique_ptr<LocalState> MakeBlock(const SharedState& shared) const override;
-  absl::Status Consume(const Batch& batch, const SharedState& shared, LocalState& block) const override;
-  absl::Status Merge(std::unique_ptr<LocalState> block, SharedState& shared, bool* done) const override;
+  absl::Status Consume(const Batch& batch, const SharedState& shared,
+                       LocalState& block) const override;
+  absl::Status Merge(std::unique_ptr<LocalState> block, SharedState& shared,
+                     bool* done) const override;
   absl::StatusOr<TableRef> Finish(SharedState& shared, RunState& run) const override;
   std::string Describe() const override { return limited_ ? "limit" : "store"; }
 
@@ -35,7 +38,10 @@ class MaterializeSink final : public PipelineSink {
 class ViewStep final : public Step {
  public:
   ViewStep(RelationRef from, std::vector<int> columns, Schema schema, int out_slot)
-      : from_(from), columns_(std::move(columns)), schema_(std::move(schema)), out_slot_(out_slot) {}
+      : from_(from),
+        columns_(std::move(columns)),
+        schema_(std::move(schema)),
+        out_slot_(out_slot) {}
   absl::Status Run(RunState& state) const override;
   std::string Describe() const override;
 

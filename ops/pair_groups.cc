@@ -12,8 +12,10 @@ constexpr int64_t kMatrixCells = int64_t{1} << 22;  // 16 MiB of ids
 void PairGroups::UseHashTable() {
   hashed_ = std::make_unique<KeyTable>(std::vector<TypeId>{TypeId::kInt64, TypeId::kInt64}, false);
   std::vector<int64_t> ids(left_.size());
-  const Vector keys[2] = {{TypeId::kInt64, left_.data(), nullptr}, {TypeId::kInt64, right_.data(), nullptr}};
-  if (!left_.empty()) hashed_->FindOrAdd(keys, size(), ids.data());  // the same ids again: they come in order
+  const Vector keys[2] = {{TypeId::kInt64, left_.data(), nullptr},
+                          {TypeId::kInt64, right_.data(), nullptr}};
+  if (!left_.empty())
+    hashed_->FindOrAdd(keys, size(), ids.data());  // the same ids again: they come in order
   matrix_ = {};
 }
 

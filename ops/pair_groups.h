@@ -23,7 +23,7 @@ class PairGroups {
  private:
   void UseHashTable();
   int64_t right_size_;
-  std::vector<int32_t> matrix_;        // id + 1 at left * right_size + right
+  std::vector<int32_t> matrix_;  // id + 1 at left * right_size + right
   std::unique_ptr<KeyTable> hashed_;
   std::vector<int64_t> left_, right_;
 };

@@ -29,7 +29,8 @@ struct LocalBranch {
   std::vector<std::unique_ptr<LocalState>> operators;
 };
 
-// One run of one pipeline. Workers take blocks in order, so at most a block a thread waits to be merged.
+// One run of one pipeline. Workers take blocks in order, so at most a block a thread waits to be
+// merged.
 class PipelineRun {
  public:
   PipelineRun(const PipelineSink& sink, const PipelineOptions& options, RunState& run)
@@ -75,11 +76,13 @@ class PipelineRun {
   absl::StatusOr<TableRef> Finish() { return sink_.Finish(*sink_state_, run_); }
 
  private:
-  // A block of an expanding pipeline has fewer rows, so that its pairs are about as many as four morsels'.
+  // A block of an expanding pipeline has fewer rows, so that its pairs are about as many as four
+  // morsels'.
   PipelineOptions SourceOptions(double expansion) const {
     PipelineOptions options = options_;
     const double rows = 4.0 * static_cast<double>(options.morsel_rows) / std::max(1.0, expansion);
-    options.morsel_rows = std::min(options.morsel_rows, std::max<int64_t>(16, static_cast<int64_t>(rows)));
+    options.morsel_rows =
+        std::min(options.morsel_rows, std::max<int64_t>(16, static_cast<int64_t>(rows)));
     return options;
   }
 
@@ -112,7 +115,8 @@ class PipelineRun {
     if (local.source != nullptr) return;
     local.source = open.branch->source->MakeLocal(*open.source);
     for (size_t i = 0; i < open.operators.size(); ++i) {
-      local.operators.push_back(open.branch->operators[i]->MakeLocal(open.operators[i], run_, options_));
+      local.operators.push_back(
+          open.branch->operators[i]->MakeLocal(open.operators[i], run_, options_));
     }
   }
 
@@ -150,7 +154,8 @@ class PipelineRun {
   void RecordError(int64_t block, const absl::Status& status) {
     std::lock_guard lock(mutex_);
     stop_.store(true, std::memory_order_relaxed);
-    // Blocks are taken in order, so every block before this one is run too: the first error is the same always.
+    // Blocks are taken in order, so every block before this one is run too: the first error is the
+    // same always.
     if (error_.ok() || block < error_block_) error_ = status, error_block_ = block;
   }
 
@@ -182,29 +187,35 @@ absl::StatusOr<TableRef> RelationRef::Resolve(const RunState& run) const {
   } else if (auto it = run.tables.find(table_id); it != run.tables.end()) {
     return it->second;
   }
-  return SqlError(sqlstate::kInternalError, ToStd(absl::StrCat("no relation in ", ToAbsl(ToString()))));
+  return SqlError(sqlstate::kInternalError,
+                  ToStd(absl::StrCat("no relation in ", ToAbsl(ToString()))));
 }
 
 std::string RelationRef::ToString() const {
   return slot >= 0 ? absl::StrCat("slot ", slot) : absl::StrCat("table ", table_id);
 }
 
-absl::StatusOr<std::unique_ptr<SharedState>> StreamOperator::Open(RunState&, const PipelineOptions&) const {
+absl::StatusOr<std::unique_ptr<SharedState>> StreamOperator::Open(RunState&,
+                                                                  const PipelineOptions&) const {
   return std::unique_ptr<SharedState>();
 }
 
 void StreamOperator::StartBlock(int64_t, LocalState&) const {}
 
-PipelineStep::PipelineStep(std::vector<Branch> branches, std::unique_ptr<const PipelineSink> sink, int out_slot,
-                           PipelineOptions options)
-    : branches_(std::move(branches)), sink_(std::move(sink)), out_slot_(out_slot), options_(options) {}
+PipelineStep::PipelineStep(std::vector<Branch> branches, std::unique_ptr<const PipelineSink> sink,
+                           int out_slot, PipelineOptions options)
+    : branches_(std::move(branches)),
+      sink_(std::move(sink)),
+      out_slot_(out_slot),
+      options_(options) {}
 
 absl::Status PipelineStep::Run(RunState& state) const {
   PipelineRun run(*sink_, options_, state);
   ADJOIN_RETURN_IF_ERROR(run.Open(branches_));
   ADJOIN_RETURN_IF_ERROR(run.RunBlocks());
   ADJOIN_ASSIGN_OR_RETURN(TableRef table, run.Finish());
-  if (state.relations.size() <= static_cast<size_t>(out_slot_)) state.relations.resize(out_slot_ + 1);
+  if (state.relations.size() <= static_cast<size_t>(out_slot_))
+    state.relations.resize(out_slot_ + 1);
   state.relations[out_slot_] = std::move(table);
   return absl::OkStatus();
 }
@@ -216,7 +227,8 @@ std::string PipelineStep::Describe() const {
     for (const auto& op : branch.operators) absl::StrAppend(&text, " > ", op->Describe());
     branches.push_back(std::move(text));
   }
-  return absl::StrCat("slot ", out_slot_, " = ", absl::StrJoin(branches, " ++ "), " > ", sink_->Describe());
+  return absl::StrCat("slot ", out_slot_, " = ", absl::StrJoin(branches, " ++ "), " > ",
+                      sink_->Describe());
 }
 
 absl::Status ReleaseStep::Run(RunState& state) const {
@@ -224,6 +236,8 @@ absl::Status ReleaseStep::Run(RunState& state) const {
   return absl::OkStatus();
 }
 
-std::string ReleaseStep::Describe() const { return absl::StrCat("release ", absl::StrJoin(slots_, ", ")); }
+std::string ReleaseStep::Describe() const {
+  return absl::StrCat("release ", absl::StrJoin(slots_, ", "));
+}
 
 }  // namespace adjoin

@@ -1,8 +1,10 @@
-// Pipelines of Rows operators: a source cut into blocks, operators that batches stream through, a sink.
+// Pipelines of Rows operators: a source cut into blocks, operators that batches stream through, a
+// sink.
 //
-// Operators are const and shared between plans and threads. A run has one SharedState an operator (made by Open; read
-// only while batches flow, but for the sink's, which Merge changes) and one LocalState an operator and worker thread.
-// Blocks follow from the data alone, and a sink merges them in their order, so results never depend on threads.
+// Operators are const and shared between plans and threads. A run has one SharedState an operator
+// (made by Open; read only while batches flow, but for the sink's, which Merge changes) and one
+// LocalState an operator and worker thread. Blocks follow from the data alone, and a sink merges
+// them in their order, so results never depend on threads.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,8 @@ struct PipelineOptions {
   int64_t morsel_rows = 65536;
 };
 
-// Where an operator finds a table when it runs: a slot of RunState::relations, or a base table of the snapshot.
+// Where an operator finds a table when it runs: a slot of RunState::relations, or a base table of
+// the snapshot.
 struct RelationRef {
   int slot = -1;
   uint64_t table_id = 0;
@@ -34,7 +37,8 @@ struct RelationRef {
 class SharedState {
  public:
   virtual ~SharedState() = default;
-  // Rows (or pairs) that come of one row: blocks get fewer source rows where it is large. Follows from the data alone.
+  // Rows (or pairs) that come of one row: blocks get fewer source rows where it is large. Follows
+  // from the data alone.
   virtual double expansion() const { return 1; }
 };
 class LocalState {
@@ -47,7 +51,8 @@ using BatchConsumer = absl::FunctionRef<absl::Status(const Batch&)>;
 class Source {
  public:
   virtual ~Source() = default;
-  virtual absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run, const PipelineOptions& options) const = 0;
+  virtual absl::StatusOr<std::unique_ptr<SharedState>> Open(
+      RunState& run, const PipelineOptions& options) const = 0;
   virtual int64_t Blocks(const SharedState& shared) const = 0;
   virtual std::unique_ptr<LocalState> MakeLocal(const SharedState& shared) const = 0;
   virtual absl::Status Produce(int64_t block, const SharedState& shared, LocalState& local,
@@ -59,7 +64,8 @@ class StreamOperator {
  public:
   virtual ~StreamOperator() = default;
   // Null where a run shares nothing.
-  virtual absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run, const PipelineOptions& options) const;
+  virtual absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run,
+                                                            const PipelineOptions& options) const;
   virtual std::unique_ptr<LocalState> MakeLocal(const SharedState* shared, const RunState& run,
                                                 const PipelineOptions& options) const = 0;
   // Called before the first batch of each block; `block` counts through the whole pipeline.
@@ -73,16 +79,20 @@ class StreamOperator {
 class PipelineSink {
  public:
   virtual ~PipelineSink() = default;
-  virtual absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run, const PipelineOptions& options) const = 0;
+  virtual absl::StatusOr<std::unique_ptr<SharedState>> Open(
+      RunState& run, const PipelineOptions& options) const = 0;
   virtual std::unique_ptr<LocalState> MakeBlock(const SharedState& shared) const = 0;
-  virtual absl::Status Consume(const Batch& batch, const SharedState& shared, LocalState& block) const = 0;
+  virtual absl::Status Consume(const Batch& batch, const SharedState& shared,
+                               LocalState& block) const = 0;
   // Blocks come in order, one at a time. `*done` set: no later block can matter.
-  virtual absl::Status Merge(std::unique_ptr<LocalState> block, SharedState& shared, bool* done) const = 0;
+  virtual absl::Status Merge(std::unique_ptr<LocalState> block, SharedState& shared,
+                             bool* done) const = 0;
   virtual absl::StatusOr<TableRef> Finish(SharedState& shared, RunState& run) const = 0;
   virtual std::string Describe() const = 0;
 };
 
-// One source and what its batches go through. A pipeline has several for UNION ALL: their blocks follow each other.
+// One source and what its batches go through. A pipeline has several for UNION ALL: their blocks
+// follow each other.
 struct Branch {
   std::shared_ptr<const Source> source;
   std::vector<std::shared_ptr<const StreamOperator>> operators;

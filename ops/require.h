@@ -11,7 +11,7 @@ namespace adjoin {
 struct RequireSpec {
   enum class What : uint8_t { kUnique, kOneRow, kAtMostOneRow } what = What::kUnique;
   RelationRef relation;
-  std::vector<int> columns;          // kUnique: rows distinct on these
+  std::vector<int> columns;  // kUnique: rows distinct on these
   std::string sqlstate, message;
 };
 

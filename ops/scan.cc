@@ -41,19 +41,26 @@ Value SingleValue(const CompiledExpr& exprs, const ExprScratch& scratch, int out
   const Vector& v = exprs.output(scratch, output);
   if (v.is_null(0)) return Value();
   switch (v.type) {
-    case TypeId::kBool: return Value::Bool(*v.as<uint8_t>() != 0);
-    case TypeId::kInt16: return Value::Int(*v.as<int16_t>());
-    case TypeId::kInt32: return Value::Int(*v.as<int32_t>());
-    case TypeId::kInt64: return Value::Int(*v.as<int64_t>());
-    case TypeId::kFloat32: return Value::Float(*v.as<float>());
-    case TypeId::kFloat64: return Value::Float(*v.as<double>());
-    case TypeId::kText: return Value::Text(std::string(*v.as<std::string_view>()));
+    case TypeId::kBool:
+      return Value::Bool(*v.as<uint8_t>() != 0);
+    case TypeId::kInt16:
+      return Value::Int(*v.as<int16_t>());
+    case TypeId::kInt32:
+      return Value::Int(*v.as<int32_t>());
+    case TypeId::kInt64:
+      return Value::Int(*v.as<int64_t>());
+    case TypeId::kFloat32:
+      return Value::Float(*v.as<float>());
+    case TypeId::kFloat64:
+      return Value::Float(*v.as<double>());
+    case TypeId::kText:
+      return Value::Text(std::string(*v.as<std::string_view>()));
   }
   return Value();
 }
 
-absl::StatusOr<std::unique_ptr<SharedState>> ScanSource::Open(RunState& run,
-                                                              const PipelineOptions& options) const {
+absl::StatusOr<std::unique_ptr<SharedState>> ScanSource::Open(
+    RunState& run, const PipelineOptions& options) const {
   auto shared = std::make_unique<ScanShared>();
   ADJOIN_ASSIGN_OR_RETURN(shared->table, relation_.Resolve(run));
   shared->options = options;
@@ -102,8 +109,8 @@ ValuesSource::ValuesSource(std::vector<std::vector<ValuesCell>> rows, std::vecto
       types_(std::move(types)),
       exprs_(std::move(exprs)) {}
 
-absl::StatusOr<std::unique_ptr<SharedState>> ValuesSource::Open(RunState& run,
-                                                                const PipelineOptions& options) const {
+absl::StatusOr<std::unique_ptr<SharedState>> ValuesSource::Open(
+    RunState& run, const PipelineOptions& options) const {
   ExprScratch scratch;
   exprs_.Prepare(scratch, 1, run.parameters);
   ADJOIN_RETURN_IF_ERROR(exprs_.Run(scratch, {}, 1));
@@ -128,10 +135,12 @@ absl::StatusOr<std::unique_ptr<SharedState>> ValuesSource::Open(RunState& run,
   return shared;
 }
 
-std::string ValuesSource::Describe() const { return absl::StrCat("values of ", rows_.size(), " rows"); }
+std::string ValuesSource::Describe() const {
+  return absl::StrCat("values of ", rows_.size(), " rows");
+}
 
-absl::StatusOr<std::unique_ptr<SharedState>> SeriesSource::Open(RunState& run,
-                                                                const PipelineOptions& options) const {
+absl::StatusOr<std::unique_ptr<SharedState>> SeriesSource::Open(
+    RunState& run, const PipelineOptions& options) const {
   ExprScratch scratch;
   bounds_.Prepare(scratch, 1, run.parameters);
   ADJOIN_RETURN_IF_ERROR(bounds_.Run(scratch, {}, 1));
@@ -177,8 +186,9 @@ absl::Status SeriesSource::Produce(int64_t block, const SharedState& shared, Loc
       if constexpr (std::is_integral_v<T>) {
         T* values = state.arena.Make<T>(n);
         for (int64_t i = 0; i < n; ++i) {
-          values[i] = static_cast<T>(static_cast<uint64_t>(series.start) +
-                                     static_cast<uint64_t>(begin + i) * static_cast<uint64_t>(series.step));
+          values[i] =
+              static_cast<T>(static_cast<uint64_t>(series.start) +
+                             static_cast<uint64_t>(begin + i) * static_cast<uint64_t>(series.step));
         }
         state.columns[0].data = values;
       }

@@ -31,14 +31,16 @@ class ScanSource : public Source {
   std::vector<int> columns_;
 };
 
-// Literal rows. A cell is a value, or an output of `exprs` (parameters and what is computed of them).
+// Literal rows. A cell is a value, or an output of `exprs` (parameters and what is computed of
+// them).
 struct ValuesCell {
   Value value;
   int output = -1;
 };
 class ValuesSource final : public ScanSource {
  public:
-  ValuesSource(std::vector<std::vector<ValuesCell>> rows, std::vector<TypeId> types, CompiledExpr exprs);
+  ValuesSource(std::vector<std::vector<ValuesCell>> rows, std::vector<TypeId> types,
+               CompiledExpr exprs);
   absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run,
                                                     const PipelineOptions& options) const override;
   std::string Describe() const override;
@@ -49,8 +51,8 @@ class ValuesSource final : public ScanSource {
   CompiledExpr exprs_;
 };
 
-// generate_series: outputs start, stop, step of `bounds` give start, start + step, ... up to stop. A NULL gives no
-// rows; a step of zero is an error (22023).
+// generate_series: outputs start, stop, step of `bounds` give start, start + step, ... up to stop.
+// A NULL gives no rows; a step of zero is an error (22023).
 class SeriesSource final : public Source {
  public:
   SeriesSource(CompiledExpr bounds, TypeId type) : bounds_(std::move(bounds)), type_(type) {}

@@ -12,10 +12,10 @@ namespace adjoin {
 
 struct SortSpec {
   RelationRef relation;
-  CompiledExpr keys;                 // over the relation's columns
-  std::vector<SortOrder> orders;     // by key
-  std::vector<int> columns;          // of the relation, that go out
-  Schema schema;                     // of the result
+  CompiledExpr keys;              // over the relation's columns
+  std::vector<SortOrder> orders;  // by key
+  std::vector<int> columns;       // of the relation, that go out
+  Schema schema;                  // of the result
 };
 
 class SortStep final : public Step {

@@ -32,7 +32,8 @@ void TextCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
   }
   std::vector<int32_t> order(static_cast<size_t>(distinct));
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return table.at(a) < table.at(b); });
+  std::sort(order.begin(), order.end(),
+            [&](int32_t a, int32_t b) { return table.at(a) < table.at(b); });
   std::vector<uint64_t> rank(static_cast<size_t>(distinct) + 1);
   for (int32_t i = 0; i < distinct; ++i) rank[order[i]] = static_cast<uint64_t>(i);
   for (uint64_t& code : codes) code = rank[code];
@@ -57,7 +58,8 @@ struct CodedRow {
 
 }  // namespace
 
-SortCodes::SortCodes(std::span<const Vector> keys, std::span<const SortOrder> orders, int64_t rows) {
+SortCodes::SortCodes(std::span<const Vector> keys, std::span<const SortOrder> orders,
+                     int64_t rows) {
   for (size_t k = 0; k < keys.size(); ++k) {
     const SortOrder order = k < orders.size() ? orders[k] : SortOrder{};
     std::vector<uint64_t> codes(static_cast<size_t>(rows));
@@ -100,12 +102,14 @@ void SortRows(const SortCodes& codes, std::span<int64_t> rows) {
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = coded[i].row;
 }
 
-absl::StatusOr<std::vector<int64_t>> SortAllRows(const SortCodes& codes, int64_t rows, const RunState& run,
+absl::StatusOr<std::vector<int64_t>> SortAllRows(const SortCodes& codes, int64_t rows,
+                                                 const RunState& run,
                                                  const PipelineOptions& options) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), 0);
   const int64_t piece = std::max<int64_t>(options.morsel_rows, 1);
-  const auto for_each = [&](int64_t blocks, const std::function<absl::Status(int64_t)>& body) -> absl::Status {
+  const auto for_each = [&](int64_t blocks,
+                            const std::function<absl::Status(int64_t)>& body) -> absl::Status {
     if (run.pool != nullptr) return run.pool->ForEachBlock(blocks, body);
     for (int64_t b = 0; b < blocks; ++b) ADJOIN_RETURN_IF_ERROR(body(b));
     return absl::OkStatus();

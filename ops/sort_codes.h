@@ -1,4 +1,5 @@
-// Order-preserving codes: one or two 64-bit numbers a sort key, so that comparing rows is comparing numbers.
+// Order-preserving codes: one or two 64-bit numbers a sort key, so that comparing rows is comparing
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ struct SortOrder {
   bool nulls_first = false;
 };
 
-// Codes of the rows of some key columns, in SQL's order (NaN above every number, 0 equal to -0, text by bytes).
+// Codes of the rows of some key columns, in SQL's order (NaN above every number, 0 equal to -0,
+// text by bytes).
 class SortCodes {
  public:
   // `orders` may be shorter than `keys`: ascending, NULLs last.
@@ -45,7 +47,8 @@ class SortCodes {
 // Sorts row numbers by their codes; equal ones by row number. REQUIRES: `rows` ascending.
 void SortRows(const SortCodes& codes, std::span<int64_t> rows);
 // The same for all rows of a table, in blocks on the pool that are then merged.
-absl::StatusOr<std::vector<int64_t>> SortAllRows(const SortCodes& codes, int64_t rows, const RunState& run,
+absl::StatusOr<std::vector<int64_t>> SortAllRows(const SortCodes& codes, int64_t rows,
+                                                 const RunState& run,
                                                  const PipelineOptions& options);
 
 }  // namespace adjoin

@@ -35,9 +35,9 @@ absl::StatusOr<Value> ParseInteger(std::string_view text, TypeId target) {
   if (end != digits.data() + digits.size() || error == std::errc::invalid_argument) {
     return InvalidSyntax(text, target);
   }
-  const bool fits = target == TypeId::kInt64 ||
-                    (target == TypeId::kInt32 ? value == static_cast<int32_t>(value)
-                                              : value == static_cast<int16_t>(value));
+  const bool fits =
+      target == TypeId::kInt64 || (target == TypeId::kInt32 ? value == static_cast<int32_t>(value)
+                                                            : value == static_cast<int16_t>(value));
   if (error == std::errc::result_out_of_range || !fits) {
     return SqlError(sqlstate::kNumericOutOfRange,
                     ToStd(absl::StrCat("value \"", ToAbsl(text), "\" is out of range for type ",
@@ -86,27 +86,34 @@ absl::StatusOr<Value> ParseBool(std::string_view text) {
 
 absl::StatusOr<Value> ParseText(std::string_view text, TypeId target) {
   switch (target) {
-    case TypeId::kBool: return ParseBool(text);
+    case TypeId::kBool:
+      return ParseBool(text);
     case TypeId::kInt16:
     case TypeId::kInt32:
-    case TypeId::kInt64: return ParseInteger(text, target);
-    case TypeId::kFloat32: return ParseFloat<float>(text, target);
-    case TypeId::kFloat64: return ParseFloat<double>(text, target);
-    case TypeId::kText: return Value::Text(std::string(text));
+    case TypeId::kInt64:
+      return ParseInteger(text, target);
+    case TypeId::kFloat32:
+      return ParseFloat<float>(text, target);
+    case TypeId::kFloat64:
+      return ParseFloat<double>(text, target);
+    case TypeId::kText:
+      return Value::Text(std::string(text));
   }
   return Value();
 }
 
 absl::Status ScalarErrorStatus(ScalarError error, TypeId result) {
   switch (error) {
-    case ScalarError::kNone: return absl::OkStatus();
+    case ScalarError::kNone:
+      return absl::OkStatus();
     case ScalarError::kDivisionByZero:
       return SqlError(sqlstate::kDivisionByZero, "division by zero");
     case ScalarError::kInvalidText:
       return SqlError(sqlstate::kInvalidTextRepresentation, "invalid input syntax");
     case ScalarError::kDomain:
       return SqlError(sqlstate::kNumericOutOfRange, "input is out of range");
-    case ScalarError::kOverflow: break;
+    case ScalarError::kOverflow:
+      break;
   }
   if (IsFloat(result)) {
     return SqlError(sqlstate::kNumericOutOfRange, "value out of range: overflow");

@@ -8,8 +8,9 @@
 
 namespace adjoin {
 
-// The value that `text` spells; spaces around it are ignored. Errors: 22P02 `invalid input syntax for type integer:
-// "x"`, 22003 `value "99999" is out of range for type smallint` (floats: `"1e999" is out of range for type real`).
+// The value that `text` spells; spaces around it are ignored. Errors: 22P02 `invalid input syntax
+// for type integer: "x"`, 22003 `value "99999" is out of range for type smallint` (floats: `"1e999"
+// is out of range for type real`).
 absl::StatusOr<Value> ParseText(std::string_view text, TypeId target);
 
 // The words of a scalar kernel's error whose result has type `result`.

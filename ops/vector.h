@@ -11,19 +11,24 @@ namespace adjoin {
 // Bytes of one element of a Vector: BOOLEAN is uint8_t 0 or 1, TEXT is std::string_view.
 constexpr int64_t VectorWidth(TypeId type) {
   switch (type) {
-    case TypeId::kBool: return 1;
-    case TypeId::kInt16: return 2;
+    case TypeId::kBool:
+      return 1;
+    case TypeId::kInt16:
+      return 2;
     case TypeId::kInt32:
-    case TypeId::kFloat32: return 4;
+    case TypeId::kFloat32:
+      return 4;
     case TypeId::kInt64:
-    case TypeId::kFloat64: return 8;
-    case TypeId::kText: return sizeof(std::string_view);
+    case TypeId::kFloat64:
+      return 8;
+    case TypeId::kText:
+      return sizeof(std::string_view);
   }
   return 0;
 }
 
-// Borrows `data` (elements) and `valid` (one byte a row, 0 is NULL; null: no NULLs). The value under a NULL is
-// unspecified but readable, also as text.
+// Borrows `data` (elements) and `valid` (one byte a row, 0 is NULL; null: no NULLs). The value
+// under a NULL is unspecified but readable, also as text.
 struct Vector {
   TypeId type = TypeId::kBool;
   const void* data = nullptr;
@@ -36,17 +41,25 @@ struct Vector {
   bool is_null(int64_t row) const { return valid != nullptr && valid[row] == 0; }
 };
 
-// Calls f with a value of the C++ type of elements of `type`: WithElementType(t, [&](auto zero) { ... }).
+// Calls f with a value of the C++ type of elements of `type`: WithElementType(t, [&](auto zero) {
+// ... }).
 template <typename F>
 decltype(auto) WithElementType(TypeId type, F&& f) {
   switch (type) {
-    case TypeId::kBool: return f(uint8_t{});
-    case TypeId::kInt16: return f(int16_t{});
-    case TypeId::kInt32: return f(int32_t{});
-    case TypeId::kInt64: return f(int64_t{});
-    case TypeId::kFloat32: return f(float{});
-    case TypeId::kFloat64: return f(double{});
-    case TypeId::kText: return f(std::string_view{});
+    case TypeId::kBool:
+      return f(uint8_t{});
+    case TypeId::kInt16:
+      return f(int16_t{});
+    case TypeId::kInt32:
+      return f(int32_t{});
+    case TypeId::kInt64:
+      return f(int64_t{});
+    case TypeId::kFloat32:
+      return f(float{});
+    case TypeId::kFloat64:
+      return f(double{});
+    case TypeId::kText:
+      return f(std::string_view{});
   }
   __builtin_unreachable();
 }

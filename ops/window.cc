@@ -14,13 +14,15 @@ namespace adjoin {
 namespace {
 
 Vector Slice(const Vector& v, int64_t begin) {
-  return {v.type, v.as<std::byte>() + begin * VectorWidth(v.type), v.valid == nullptr ? nullptr : v.valid + begin};
+  return {v.type, v.as<std::byte>() + begin * VectorWidth(v.type),
+          v.valid == nullptr ? nullptr : v.valid + begin};
 }
 
-// Row numbers by partition, partitions in first-seen order, rows of one ascending; and where each begins.
+// Row numbers by partition, partitions in first-seen order, rows of one ascending; and where each
+// begins.
 struct Partitions {
   std::vector<int64_t> rows;
-  std::vector<int64_t> begins;         // one more than partitions
+  std::vector<int64_t> begins;  // one more than partitions
 };
 
 Partitions MakePartitions(std::span<const Vector> keys, int64_t rows, int64_t batch_rows) {
@@ -71,7 +73,8 @@ absl::Status WindowStep::Run(RunState& state) const {
                           EvaluateOverTable(spec_.exprs, *table, state, options_));
   const std::vector<Vector> exprs = VectorsOf(flat);
   const std::span<const Vector> keys(exprs);
-  Partitions partitions = MakePartitions(keys.first(spec_.num_partition), rows, options_.batch_rows);
+  Partitions partitions =
+      MakePartitions(keys.first(spec_.num_partition), rows, options_.batch_rows);
   const SortCodes order(keys.subspan(spec_.num_partition, spec_.num_order), spec_.orders, rows);
   std::vector<std::unique_ptr<WindowColumn>> results;
   for (const WindowCallSpec& call : spec_.calls) {
@@ -81,8 +84,9 @@ absl::Status WindowStep::Run(RunState& state) const {
   const auto body = [&](int64_t task) -> absl::Status {
     if (state.control != nullptr) ADJOIN_RETURN_IF_ERROR(state.control->Check());
     for (size_t p = bounds[task]; p < bounds[task + 1]; ++p) {
-      const auto members = std::span(partitions.rows)
-                               .subspan(partitions.begins[p], partitions.begins[p + 1] - partitions.begins[p]);
+      const auto members =
+          std::span(partitions.rows)
+              .subspan(partitions.begins[p], partitions.begins[p + 1] - partitions.begins[p]);
       SortRows(order, members);
       const WindowPartition partition(members, order);
       for (auto& result : results) ADJOIN_RETURN_IF_ERROR(result->Compute(spec_.frame, partition));
@@ -106,8 +110,8 @@ absl::Status WindowStep::Run(RunState& state) const {
 }
 
 std::string WindowStep::Describe() const {
-  return absl::StrCat("slot ", out_slot_, " = window ", spec_.relation.ToString(), ", ", spec_.calls.size(),
-                      " calls");
+  return absl::StrCat("slot ", out_slot_, " = window ", spec_.relation.ToString(), ", ",
+                      spec_.calls.size(), " calls");
 }
 
 }  // namespace adjoin

@@ -13,7 +13,19 @@
 namespace adjoin {
 
 enum class WindowKind : uint8_t {
-  kCountStar, kCount, kSum, kAvg, kMin, kMax, kRowNumber, kRank, kDenseRank, kLag, kLead, kFirstValue, kLastValue
+  kCountStar,
+  kCount,
+  kSum,
+  kAvg,
+  kMin,
+  kMax,
+  kRowNumber,
+  kRank,
+  kDenseRank,
+  kLag,
+  kLead,
+  kFirstValue,
+  kLastValue
 };
 
 // Numbers are outputs of WindowSpec::exprs; -1 for absent.
@@ -25,13 +37,13 @@ struct WindowCallSpec {
 
 struct WindowSpec {
   RelationRef relation;
-  CompiledExpr exprs;                // over the relation: partition keys, order keys, then what calls read
+  CompiledExpr exprs;  // over the relation: partition keys, order keys, then what calls read
   int num_partition = 0, num_order = 0;
-  std::vector<SortOrder> orders;     // of the order keys
+  std::vector<SortOrder> orders;  // of the order keys
   WindowFrameSpec frame;
   std::vector<WindowCallSpec> calls;
-  std::vector<int> columns;          // of the relation, that go out before the calls
-  Schema schema;                     // of the result
+  std::vector<int> columns;  // of the relation, that go out before the calls
+  Schema schema;             // of the result
 };
 
 // Output rows are the relation's, in its order. Partitions are computed side by side on the pool.

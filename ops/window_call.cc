@@ -49,9 +49,12 @@ int64_t CountIn(const std::vector<int64_t>& running, const PositionRange* parts,
 
 int64_t IntAt(const Vector& v, int64_t row) {
   switch (v.type) {
-    case TypeId::kInt16: return v.as<int16_t>()[row];
-    case TypeId::kInt32: return v.as<int32_t>()[row];
-    default: return v.as<int64_t>()[row];
+    case TypeId::kInt16:
+      return v.as<int16_t>()[row];
+    case TypeId::kInt32:
+      return v.as<int32_t>()[row];
+    default:
+      return v.as<int64_t>()[row];
   }
 }
 
@@ -72,12 +75,19 @@ absl::Status WindowColumn::Compute(const WindowFrameSpec& frame, const WindowPar
   switch (spec_.kind) {
     case WindowKind::kRowNumber:
     case WindowKind::kRank:
-    case WindowKind::kDenseRank: ComputeRank(partition); return absl::OkStatus();
+    case WindowKind::kDenseRank:
+      ComputeRank(partition);
+      return absl::OkStatus();
     case WindowKind::kLag:
-    case WindowKind::kLead: ComputeShift(partition); return absl::OkStatus();
+    case WindowKind::kLead:
+      ComputeShift(partition);
+      return absl::OkStatus();
     case WindowKind::kFirstValue:
-    case WindowKind::kLastValue: ComputeEnd(frame, partition); return absl::OkStatus();
-    default: return ComputeAggregate(frame, partition);
+    case WindowKind::kLastValue:
+      ComputeEnd(frame, partition);
+      return absl::OkStatus();
+    default:
+      return ComputeAggregate(frame, partition);
   }
 }
 
@@ -93,7 +103,8 @@ void WindowColumn::ComputeRank(const WindowPartition& partition) {
 void WindowColumn::Set(int64_t row, const Vector& from, int64_t at) {
   if (from.is_null(at)) return SetNull(row);
   const int64_t width = VectorWidth(spec_.result);
-  std::memcpy(data_.data() + row * width, from.as<std::byte>() + at * width, static_cast<size_t>(width));
+  std::memcpy(data_.data() + row * width, from.as<std::byte>() + at * width,
+              static_cast<size_t>(width));
 }
 
 void WindowColumn::ComputeShift(const WindowPartition& partition) {
@@ -153,7 +164,8 @@ std::vector<int64_t> WindowColumn::RunningCounts(const WindowPartition& partitio
   return counts;
 }
 
-absl::Status WindowColumn::ComputeAggregate(const WindowFrameSpec& frame, const WindowPartition& partition) {
+absl::Status WindowColumn::ComputeAggregate(const WindowFrameSpec& frame,
+                                            const WindowPartition& partition) {
   if (spec_.kind == WindowKind::kCountStar || spec_.kind == WindowKind::kCount) {
     const std::vector<int64_t> counts = RunningCounts(partition);
     return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
@@ -175,7 +187,8 @@ absl::Status WindowColumn::ComputeAggregate(const WindowFrameSpec& frame, const 
   });
 }
 
-// Integers: differences of exact running sums. Floats: folds of the frame's own rows; a row that does not count adds 0.
+// Integers: differences of exact running sums. Floats: folds of the frame's own rows; a row that
+// does not count adds 0.
 template <typename T>
 absl::Status WindowColumn::Sum(const WindowFrameSpec& frame, const WindowPartition& partition) {
   const std::vector<int64_t> counts = RunningCounts(partition);
@@ -185,7 +198,8 @@ absl::Status WindowColumn::Sum(const WindowFrameSpec& frame, const WindowPartiti
       SetNull(row);
     } else if (spec_.kind == WindowKind::kAvg) {
       const double average = static_cast<double>(sum) / static_cast<double>(rows);
-      spec_.result == TypeId::kFloat32 ? Put<float>(row, static_cast<float>(average)) : Put<double>(row, average);
+      spec_.result == TypeId::kFloat32 ? Put<float>(row, static_cast<float>(average))
+                                       : Put<double>(row, average);
     } else if (spec_.result == TypeId::kFloat64) {
       Put<double>(row, static_cast<double>(sum));
     } else if (spec_.result == TypeId::kFloat32) {
@@ -234,7 +248,8 @@ void WindowColumn::MinMax(const WindowFrameSpec& frame, const WindowPartition& p
     RangeFold<MaybeValue<T>, Combine> fold(std::move(items));
     return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
       MaybeValue<T> best;
-      for (int p = 0; p < count; ++p) best = Combine()(best, fold.Fold(parts[p].begin, parts[p].end));
+      for (int p = 0; p < count; ++p)
+        best = Combine()(best, fold.Fold(parts[p].begin, parts[p].end));
       const int64_t row = partition.row(i);
       best.present ? Put<T>(row, best.value) : SetNull(row);
       return absl::OkStatus();

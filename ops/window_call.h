@@ -9,8 +9,8 @@
 
 namespace adjoin {
 
-// The results of one call for all rows of the relation, by row. Partitions write disjoint rows, so several may be
-// computed at once.
+// The results of one call for all rows of the relation, by row. Partitions write disjoint rows, so
+// several may be computed at once.
 class WindowColumn {
  public:
   WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows);

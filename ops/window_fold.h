@@ -1,4 +1,5 @@
-// Folds of window frames: sums and extremes of ranges of a partition, from the rows in the range alone.
+// Folds of window frames: sums and extremes of ranges of a partition, from the rows in the range
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +9,11 @@
 
 namespace adjoin {
 
-// Answers Fold(begin, end) over a fixed list of items with an associative `Combine` (floats: nearly so). A range is
-// folded from its own items only, never by taking away from a larger one: a range that starts at 0 reads a running fold
-// from the left, one that ends at the end a running fold from the right, a short one is folded item by item, others by
-// a tree. Lists are made on first use. Equal ranges give equal bits.
+// Answers Fold(begin, end) over a fixed list of items with an associative `Combine` (floats: nearly
+// so). A range is folded from its own items only, never by taking away from a larger one: a range
+// that starts at 0 reads a running fold from the left, one that ends at the end a running fold from
+// the right, a short one is folded item by item, others by a tree. Lists are made on first use.
+// Equal ranges give equal bits.
 template <typename Item, typename Combine>
 class RangeFold {
  public:
@@ -44,11 +46,13 @@ class RangeFold {
   const Item& FromRight(int64_t begin) {
     if (right_.empty()) {
       right_ = items_;
-      for (size_t i = right_.size() - 1; i > 0; --i) right_[i - 1] = Combine()(right_[i - 1], right_[i]);
+      for (size_t i = right_.size() - 1; i > 0; --i)
+        right_[i - 1] = Combine()(right_[i - 1], right_[i]);
     }
     return right_[begin];
   }
-  // A tree of pairs, leaves at [n, 2n). A range is folded from its left parts and right parts towards the middle.
+  // A tree of pairs, leaves at [n, 2n). A range is folded from its left parts and right parts
+  // towards the middle.
   Item FromTree(int64_t begin, int64_t end) {
     const auto n = static_cast<int64_t>(items_.size());
     if (tree_.empty()) {

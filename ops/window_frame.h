@@ -11,7 +11,11 @@ namespace adjoin {
 
 enum class WindowFrameMode : uint8_t { kRows, kRange, kGroups };
 enum class WindowFrameBound : uint8_t {
-  kUnboundedPreceding, kPreceding, kCurrentRow, kFollowing, kUnboundedFollowing
+  kUnboundedPreceding,
+  kPreceding,
+  kCurrentRow,
+  kFollowing,
+  kUnboundedFollowing
 };
 enum class WindowFrameExclusion : uint8_t { kNone, kCurrentRow, kGroup, kTies };
 
@@ -25,7 +29,7 @@ struct WindowFrameSpec {
 };
 
 struct PositionRange {
-  int64_t begin = 0, end = 0;          // empty where begin >= end
+  int64_t begin = 0, end = 0;  // empty where begin >= end
   int64_t size() const { return end > begin ? end - begin : 0; }
 };
 
@@ -39,7 +43,9 @@ class WindowPartition {
   int64_t group(int64_t position) const { return group_of_[static_cast<size_t>(position)]; }
   PositionRange peers(int64_t position) const { return group_range(group(position)); }
   int64_t num_groups() const { return static_cast<int64_t>(group_begin_.size()) - 1; }
-  PositionRange group_range(int64_t group) const { return {group_begin_[group], group_begin_[group + 1]}; }
+  PositionRange group_range(int64_t group) const {
+    return {group_begin_[group], group_begin_[group + 1]};
+  }
 
   // The frame of a row before exclusion, within [0, size()].
   PositionRange FrameOf(const WindowFrameSpec& spec, int64_t position) const;
@@ -49,7 +55,7 @@ class WindowPartition {
  private:
   std::span<const int64_t> rows_;
   std::vector<int32_t> group_of_;
-  std::vector<int64_t> group_begin_;   // one more than groups
+  std::vector<int64_t> group_begin_;  // one more than groups
 };
 
 }  // namespace adjoin

@@ -27,7 +27,8 @@ enum class ArrayOp : uint8_t {
   kIndex,       // one axis: origin + i
   kMap,         // a scalar kernel, cell by cell; ScalarOp::kCount: a cast
   kReduce,      // over the axes after `shape` in the iteration space
-  kContract,    // SUM over those axes of operand 0 * operand 1
+  kContract,    // SUM over those axes of operand 0 * operand 1; operand 2, if any: the pairs that take part (the first
+                // factor is 0 elsewhere, the second anything)
   kGather,      // operand 0 at the positions of operands 1..: its axis `indexed[j]` takes operand j+1 minus origins[j]
   kScatter,     // adds operand 0's cells into zeros: output axis a comes from iteration axis `kept[a]`, or from operand
                 // -kept[a] minus origins[-kept[a]-1]

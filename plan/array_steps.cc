@@ -439,8 +439,20 @@ class Compiler {
       const bool summed = i >= n.shape.size();
       axes.push_back({n.space[i], a[i], b[i], summed ? 0 : c[i], has(n.operands[0], i), has(n.operands[1], i), summed});
     }
+    ContractStep::Mask mask;
+    if (n.operands.size() > 2) {
+      mask = {true, AddressOf(n.operands[2].array), OverSpace(n.operands[2], rank), AddressOf(n.operands[1].array),
+              CellsOf(graph_.node(n.operands[1].array).shape)};
+      // A view is checked as far as the array it looks into goes.
+      if (graph_.node(n.operands[1].array).op == ArrayOp::kSlice) {
+        const int owner = Owner(n.operands[1].array);
+        mask.checked = AddressOf(owner);
+        mask.checked_cells = CellsOf(graph_.node(owner).shape);
+      }
+    }
     return std::make_unique<ContractStep>(step_number_, n.type, std::move(axes), AddressOf(n.operands[0].array),
-                                          AddressOf(n.operands[1].array), AddressOf(p.id), Label("Contract", shape, p));
+                                          AddressOf(n.operands[1].array), AddressOf(p.id), std::move(mask),
+                                          Label("Contract", shape, p));
   }
 
   std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t rank, const std::vector<int64_t>& strides) {

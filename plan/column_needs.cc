@@ -28,7 +28,8 @@ class NeedsMarker {
   void operator()(const GroupBy& g) {
     for (const ExprRef& key : g.keys) Read(0, key);
     for (size_t a = 0; a < g.aggregates.size(); ++a) {
-      if (out_[g.keys.size() + a] != 0) Read(0, g.aggregates[a].arg), Read(0, g.aggregates[a].filter);
+      if (out_[g.keys.size() + a] != 0)
+        Read(0, g.aggregates[a].arg), Read(0, g.aggregates[a].filter);
     }
   }
   void operator()(const Window& w) {
@@ -89,7 +90,8 @@ class NeedsMarker {
   // Output columns from `offset` on are the input's.
   void Pass(size_t input, size_t offset) {
     std::vector<uint8_t>& needed = of(input);
-    for (size_t c = 0; c < needed.size() && offset + c < out_.size(); ++c) needed[c] |= out_[offset + c];
+    for (size_t c = 0; c < needed.size() && offset + c < out_.size(); ++c)
+      needed[c] |= out_[offset + c];
   }
   void PassPair() {
     Pass(0, 0);

@@ -9,7 +9,8 @@
 
 namespace adjoin {
 
-// By node: 1 for each output column that is read. `order` has inputs before readers; every column of the roots is read.
+// By node: 1 for each output column that is read. `order` has inputs before readers; every column
+// of the roots is read.
 using ColumnNeeds = absl::flat_hash_map<const Node*, std::vector<uint8_t>>;
 ColumnNeeds FindColumnNeeds(const std::vector<NodeRef>& order, const std::vector<NodeRef>& roots,
                             const std::vector<NodeRef>& provided);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kMaxDepth = 3000;
 
-// The operands of nested calls of one function, in order: "a OR b OR c", which parses as a deep tree, is three.
+// The operands of nested calls of one function, in order: "a OR b OR c", which parses as a deep
+// tree, is three.
 std::vector<ExprRef> FlattenLeft(const Expr& expr) {
   std::vector<ExprRef> reversed;
   const Expr* e = &expr;
@@ -26,13 +27,15 @@ std::vector<ExprRef> FlattenLeft(const Expr& expr) {
 }
 
 absl::Status Unsupported(const Expr& expr) {
-  return SqlError(sqlstate::kFeatureNotSupported,
-                  ToStd(absl::StrCat("function ", ToAbsl(expr.function->name), " is not supported for type ",
-                                     ToAbsl(TypeName(expr.args.empty() ? expr.type : expr.args[0]->type)))));
+  return SqlError(
+      sqlstate::kFeatureNotSupported,
+      ToStd(absl::StrCat("function ", ToAbsl(expr.function->name), " is not supported for type ",
+                         ToAbsl(TypeName(expr.args.empty() ? expr.type : expr.args[0]->type)))));
 }
 
 bool IsComparison(ScalarOp op) {
-  return op == ScalarOp::kEqual || op == ScalarOp::kNotEqual || op == ScalarOp::kLess || op == ScalarOp::kLessEqual;
+  return op == ScalarOp::kEqual || op == ScalarOp::kNotEqual || op == ScalarOp::kLess ||
+         op == ScalarOp::kLessEqual;
 }
 
 }  // namespace
@@ -45,10 +48,14 @@ absl::StatusOr<ExprBuilder::Id> ExprCompiler::Compile(const ExprRef& expr, const
 
 absl::StatusOr<ExprBuilder::Id> ExprCompiler::CompileIn(const ExprRef& expr, Id active) {
   switch (expr->kind) {
-    case ExprKind::kColumn: break;
-    case ExprKind::kConstant: return builder_.Constant(expr->constant, expr->type);
-    case ExprKind::kParameter: return builder_.Parameter(expr->index, expr->type);
-    case ExprKind::kCall: break;
+    case ExprKind::kColumn:
+      break;
+    case ExprKind::kConstant:
+      return builder_.Constant(expr->constant, expr->type);
+    case ExprKind::kParameter:
+      return builder_.Parameter(expr->index, expr->type);
+    case ExprKind::kCall:
+      break;
   }
   // What was computed where more rows are active serves here too.
   for (Id mask = active;; mask = builder_.outer(mask)) {
@@ -59,7 +66,8 @@ absl::StatusOr<ExprBuilder::Id> ExprCompiler::CompileIn(const ExprRef& expr, Id 
   if (expr->kind == ExprKind::kColumn) {
     id = column_(*expr);
   } else {
-    if (++depth_ > kMaxDepth) return SqlError(sqlstate::kStatementTooComplex, "stack depth limit exceeded");
+    if (++depth_ > kMaxDepth)
+      return SqlError(sqlstate::kStatementTooComplex, "stack depth limit exceeded");
     ADJOIN_ASSIGN_OR_RETURN(id, CompileCall(expr, active));
     --depth_;
   }
@@ -70,33 +78,51 @@ absl::StatusOr<ExprBuilder::Id> ExprCompiler::CompileIn(const ExprRef& expr, Id 
 absl::StatusOr<ExprBuilder::Id> ExprCompiler::CompileCall(const ExprRef& expr, Id active) {
   const NullRule rule = expr->function->null_rule;
   switch (rule) {
-    case NullRule::kStrict: return CompileStrict(*expr, active);
+    case NullRule::kStrict:
+      return CompileStrict(*expr, active);
     case NullRule::kAnd:
-    case NullRule::kOr: return CompileLogic(*expr, active);
-    case NullRule::kCase: return CompileCase(*expr, active);
-    case NullRule::kCoalesce: return CompileCoalesce(*expr, active);
+    case NullRule::kOr:
+      return CompileLogic(*expr, active);
+    case NullRule::kCase:
+      return CompileCase(*expr, active);
+    case NullRule::kCoalesce:
+      return CompileCoalesce(*expr, active);
     case NullRule::kGreatest:
     case NullRule::kLeast:
-    case NullRule::kAccumulate: return CompileFold(*expr, active);
-    default: break;
+    case NullRule::kAccumulate:
+      return CompileFold(*expr, active);
+    default:
+      break;
   }
   ADJOIN_ASSIGN_OR_RETURN(const std::vector<Id> args, CompileArgs(*expr, active));
   switch (rule) {
-    case NullRule::kIsNull: return builder_.IsNull(args[0]);
-    case NullRule::kIsNotNull: return builder_.IsNotNull(args[0]);
-    case NullRule::kIsDistinct: return builder_.IsDistinct(args[0], args[1]);
-    case NullRule::kNullIf: return builder_.NullIf(args[0], builder_.Compare(ScalarOp::kEqual, args[0], args[1]));
-    case NullRule::kCast: return builder_.Cast(args[0], expr->type, active);
-    case NullRule::kIdentity: return args[0];
-    case NullRule::kTextConcat: return builder_.Text(ExprOpcode::kTextConcat, expr->type, args);
-    case NullRule::kTextLength: return builder_.Text(ExprOpcode::kTextLength, expr->type, args);
-    case NullRule::kTextLower: return builder_.Text(ExprOpcode::kTextLower, expr->type, args);
-    case NullRule::kTextUpper: return builder_.Text(ExprOpcode::kTextUpper, expr->type, args);
-    default: return Unsupported(*expr);
+    case NullRule::kIsNull:
+      return builder_.IsNull(args[0]);
+    case NullRule::kIsNotNull:
+      return builder_.IsNotNull(args[0]);
+    case NullRule::kIsDistinct:
+      return builder_.IsDistinct(args[0], args[1]);
+    case NullRule::kNullIf:
+      return builder_.NullIf(args[0], builder_.Compare(ScalarOp::kEqual, args[0], args[1]));
+    case NullRule::kCast:
+      return builder_.Cast(args[0], expr->type, active);
+    case NullRule::kIdentity:
+      return args[0];
+    case NullRule::kTextConcat:
+      return builder_.Text(ExprOpcode::kTextConcat, expr->type, args);
+    case NullRule::kTextLength:
+      return builder_.Text(ExprOpcode::kTextLength, expr->type, args);
+    case NullRule::kTextLower:
+      return builder_.Text(ExprOpcode::kTextLower, expr->type, args);
+    case NullRule::kTextUpper:
+      return builder_.Text(ExprOpcode::kTextUpper, expr->type, args);
+    default:
+      return Unsupported(*expr);
   }
 }
 
-absl::StatusOr<std::vector<ExprBuilder::Id>> ExprCompiler::CompileArgs(const Expr& expr, Id active) {
+absl::StatusOr<std::vector<ExprBuilder::Id>> ExprCompiler::CompileArgs(const Expr& expr,
+                                                                       Id active) {
   std::vector<Id> args;
   for (const ExprRef& arg : expr.args) {
     ADJOIN_ASSIGN_OR_RETURN(const Id id, CompileIn(arg, active));
@@ -145,7 +171,8 @@ absl::StatusOr<ExprBuilder::Id> ExprCompiler::CompileCase(const Expr& expr, Id a
   } else {
     result = builder_.Constant(Value(), expr.type);
   }
-  for (size_t b = branches.size(); b-- > 0;) result = builder_.Blend(branches[b].first, branches[b].second, result);
+  for (size_t b = branches.size(); b-- > 0;)
+    result = builder_.Blend(branches[b].first, branches[b].second, result);
   return result;
 }
 
@@ -164,19 +191,28 @@ absl::StatusOr<ExprBuilder::Id> ExprCompiler::CompileFold(const Expr& expr, Id a
   Id result = args[0];
   for (size_t i = 1; i < args.size(); ++i) {
     switch (expr.function->null_rule) {
-      case NullRule::kGreatest: result = builder_.Greatest(result, args[i]); break;
-      case NullRule::kLeast: result = builder_.Least(result, args[i]); break;
-      default: result = builder_.Accumulate(result, args[i], active); break;
+      case NullRule::kGreatest:
+        result = builder_.Greatest(result, args[i]);
+        break;
+      case NullRule::kLeast:
+        result = builder_.Least(result, args[i]);
+        break;
+      default:
+        result = builder_.Accumulate(result, args[i], active);
+        break;
     }
   }
   return result;
 }
 
-absl::StatusOr<CompiledExpr> CompileExprs(std::span<const ExprRef> exprs, std::span<const int> positions,
+absl::StatusOr<CompiledExpr> CompileExprs(std::span<const ExprRef> exprs,
+                                          std::span<const int> positions,
                                           std::span<const ExprRef> guards) {
   ExprBuilder builder;
   ExprCompiler compiler(builder, [&](const Expr& column) {
-    return builder.Input(positions.empty() ? column.index : positions[static_cast<size_t>(column.index)], column.type);
+    return builder.Input(
+        positions.empty() ? column.index : positions[static_cast<size_t>(column.index)],
+        column.type);
   });
   for (size_t i = 0; i < exprs.size(); ++i) {
     const ExprRef guard = i < guards.size() ? guards[i] : nullptr;

@@ -13,13 +13,15 @@
 
 namespace adjoin {
 
-// Puts expressions into an ExprBuilder. `column` gives the value of a column reference; it is asked once a column.
+// Puts expressions into an ExprBuilder. `column` gives the value of a column reference; it is asked
+// once a column.
 class ExprCompiler {
  public:
   ExprCompiler(ExprBuilder& builder, std::function<ExprBuilder::Id(const Expr& column)> column)
       : builder_(builder), column_(std::move(column)) {}
-  // The value of `expr`. Errors: 0A000 where no kernel computes it; 54001 where it is nested too deeply.
-  // `guard`, where given: a condition; errors of `expr` count only in rows where it is TRUE.
+  // The value of `expr`. Errors: 0A000 where no kernel computes it; 54001 where it is nested too
+  // deeply. `guard`, where given: a condition; errors of `expr` count only in rows where it is
+  // TRUE.
   absl::StatusOr<ExprBuilder::Id> Compile(const ExprRef& expr, const ExprRef& guard = nullptr);
 
  private:
@@ -39,9 +41,10 @@ class ExprCompiler {
   int depth_ = 0;
 };
 
-// A program whose outputs are `exprs`. Column i is at positions[i] of the input (empty: at i). `guards`: a guard an
-// output, null for none; may be shorter than `exprs`.
-absl::StatusOr<CompiledExpr> CompileExprs(std::span<const ExprRef> exprs, std::span<const int> positions = {},
+// A program whose outputs are `exprs`. Column i is at positions[i] of the input (empty: at i).
+// `guards`: a guard an output, null for none; may be shorter than `exprs`.
+absl::StatusOr<CompiledExpr> CompileExprs(std::span<const ExprRef> exprs,
+                                          std::span<const int> positions = {},
                                           std::span<const ExprRef> guards = {});
 
 }  // namespace adjoin

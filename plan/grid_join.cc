@@ -380,13 +380,15 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
   const bool partly = !lhs->valid.none() || !rhs->valid.none();
   const bool mask_summed = !r.mask.none() && !std::all_of(r.mask.axes.begin(), r.mask.axes.end(),
                                                           [&](int axis) { return Has(*kept, axis); });
-  bool as_product = !partly;
+  bool as_product = !partly, one_zeroed = false;
   if (mask_summed && as_product) {
-    // Both factors are zero where the mask is false, if both vary along it; else the one that does is.
+    // Both factors are zero where the mask is false, if both vary along it; else the one that does, x, is.
     const bool in_x = within(r.mask, x), in_y = within(r.mask, y);
-    if (in_x) x = Select(r, r.mask, x, zero);
-    if (in_y) y = Select(r, r.mask, y, zero);
+    if (in_y && !in_x) std::swap(x, y);
+    if (in_x || in_y) x = Select(r, r.mask, x, zero);
+    if (in_x && in_y) y = Select(r, r.mask, y, zero);
     as_product = in_x || in_y;
+    one_zeroed = in_x != in_y;
   }
   AxisArray sum;
   std::vector<int> contracted;
@@ -422,7 +424,11 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
     sum.axes = space;
     space.insert(space.end(), contracted.begin(), contracted.end());
     for (int axis : space) product.space.push_back(r.extents[static_cast<size_t>(axis)]);
-    for (const AxisArray* f : {&x, &y}) {
+    std::vector<const AxisArray*> factors = {&x, &y};
+    // What was summed beforehand no longer has its own pairs: then y has none of the mask's axes either.
+    const auto in_space = [&](int axis) { return Has(space, axis); };
+    if (one_zeroed && std::all_of(r.mask.axes.begin(), r.mask.axes.end(), in_space)) factors.push_back(&r.mask);
+    for (const AxisArray* f : factors) {
       ArrayOperand o{f->id, {}};
       for (int axis : f->axes) {
         o.axes.push_back(static_cast<int>(std::find(space.begin(), space.end(), axis) - space.begin()));

@@ -19,7 +19,8 @@
 namespace adjoin {
 namespace {
 
-WindowCallSpec CallSpec(const WindowCall& call, std::vector<ExprRef>& exprs, std::vector<ExprRef>& guards) {
+WindowCallSpec CallSpec(const WindowCall& call, std::vector<ExprRef>& exprs,
+                        std::vector<ExprRef>& guards) {
   WindowCallSpec spec;
   spec.kind = static_cast<WindowKind>(call.function);
   spec.result = call.type;
@@ -63,7 +64,9 @@ absl::Status RowsBuilder::LowerOp(const Values& values, NodeState& state) {
   std::vector<TypeId> types;
   for (int c : columns) types.push_back(values.types[static_cast<size_t>(c)]);
   ADJOIN_ASSIGN_OR_RETURN(CompiledExpr exprs, CompileExprs(computed));
-  SetSource(state, std::make_shared<ValuesSource>(std::move(rows), std::move(types), std::move(exprs)), columns);
+  SetSource(state,
+            std::make_shared<ValuesSource>(std::move(rows), std::move(types), std::move(exprs)),
+            columns);
   return absl::OkStatus();
 }
 
@@ -74,7 +77,8 @@ absl::Status RowsBuilder::LowerOp(const Series& series, NodeState& state) {
   return absl::OkStatus();
 }
 
-void RowsBuilder::SetSource(NodeState& state, std::shared_ptr<const Source> source, const std::vector<int>& columns) {
+void RowsBuilder::SetSource(NodeState& state, std::shared_ptr<const Source> source,
+                            const std::vector<int>& columns) {
   RowStream stream;
   stream.branches = {Branch{std::move(source), {}}};
   stream.position = PositionsOf(columns, state.node->width());
@@ -85,7 +89,8 @@ void RowsBuilder::SetSource(NodeState& state, std::shared_ptr<const Source> sour
 absl::Status RowsBuilder::LowerOp(const Filter& filter, NodeState& state) {
   RowStream stream = input(state, 0).stream;
   stream.Open();
-  ADJOIN_ASSIGN_OR_RETURN(CompiledExpr predicate, CompileExprs({&filter.predicate, 1}, stream.position));
+  ADJOIN_ASSIGN_OR_RETURN(CompiledExpr predicate,
+                          CompileExprs({&filter.predicate, 1}, stream.position));
   const std::vector<int> columns = ColumnsNeeded(state);
   std::vector<int> keep;
   for (int c : columns) keep.push_back(stream.position[static_cast<size_t>(c)]);
@@ -106,14 +111,16 @@ absl::Status RowsBuilder::LowerOp(const Project& project, NodeState& state) {
     const ExprRef& expr = project.exprs[static_cast<size_t>(c)];
     exprs.push_back(expr);
     picks_only = picks_only && expr->kind == ExprKind::kColumn;
-    if (picks_only) position[static_cast<size_t>(c)] = stream.position[static_cast<size_t>(expr->index)];
+    if (picks_only)
+      position[static_cast<size_t>(c)] = stream.position[static_cast<size_t>(expr->index)];
   }
   if (picks_only) {
     stream.position = std::move(position);
   } else {
     stream.Open();
     ADJOIN_ASSIGN_OR_RETURN(CompiledExpr compiled, CompileExprs(exprs, stream.position));
-    stream.Append(std::make_shared<ProjectRows>(std::move(compiled)), static_cast<int>(columns.size()), true);
+    stream.Append(std::make_shared<ProjectRows>(std::move(compiled)),
+                  static_cast<int>(columns.size()), true);
     stream.position = PositionsOf(columns, state.node->width());
   }
   SetStream(state, std::move(stream));
@@ -123,9 +130,11 @@ absl::Status RowsBuilder::LowerOp(const Project& project, NodeState& state) {
 absl::Status RowsBuilder::LowerOp(const RowId&, NodeState& state) {
   NodeState& in = input(state, 0);
   const auto id = static_cast<size_t>(state.node->width()) - 1;
-  // Dense row numbers serve their readers best; only what is too large to keep is numbered as it streams.
+  // Dense row numbers serve their readers best; only what is too large to keep is numbered as it
+  // streams.
   const bool fits = in.rows * 8 * (1 + in.node->width()) <= static_cast<double>(options_.work_mem);
-  if (state.needed[id] != 0 && !in.stream.one_to_one && fits) ADJOIN_RETURN_IF_ERROR(Stored(in).status());
+  if (state.needed[id] != 0 && !in.stream.one_to_one && fits)
+    ADJOIN_RETURN_IF_ERROR(Stored(in).status());
   RowStream stream = in.stream;
   stream.position.push_back(-1);
   if (state.needed[id] != 0) {
@@ -169,7 +178,8 @@ absl::Status RowsBuilder::LowerOp(const GroupBy& group_by, NodeState& state) {
     guards.push_back(guard);
     return static_cast<int>(exprs.size()) - 1;
   };
-  std::vector<int> columns(group_by.keys.size());  // of the result: every key, and the aggregates that are read
+  std::vector<int> columns(
+      group_by.keys.size());  // of the result: every key, and the aggregates that are read
   std::iota(columns.begin(), columns.end(), 0);
   for (size_t a = 0; a < group_by.aggregates.size(); ++a) {
     const size_t column = group_by.keys.size() + a;
@@ -178,7 +188,9 @@ absl::Status RowsBuilder::LowerOp(const GroupBy& group_by, NodeState& state) {
     const Aggregate& aggregate = group_by.aggregates[a];
     AggregateSpec call;
     call.kind = static_cast<AggregateKind>(aggregate.function);
-    call.arg = aggregate.function == AggregateFunction::kCountStar ? -1 : add(aggregate.arg, aggregate.filter);
+    call.arg = aggregate.function == AggregateFunction::kCountStar
+                   ? -1
+                   : add(aggregate.arg, aggregate.filter);
     call.filter = add(aggregate.filter, nullptr);
     call.distinct = aggregate.distinct && call.arg >= 0;
     call.result = aggregate.type;
@@ -198,11 +210,14 @@ absl::Status RowsBuilder::LowerOp(const Limit& limit, NodeState& state) {
   const std::vector<int> columns = ColumnsNeeded(state);
   ADJOIN_RETURN_IF_ERROR(Arrange(stream, *state.node, columns));
   const ExprRef none = NullExpr(TypeId::kInt64);
-  const std::vector<ExprRef> bounds = {limit.limit == nullptr ? none : CastTo(limit.limit, TypeId::kInt64),
-                                       limit.offset == nullptr ? none : CastTo(limit.offset, TypeId::kInt64)};
+  const std::vector<ExprRef> bounds = {
+      limit.limit == nullptr ? none : CastTo(limit.limit, TypeId::kInt64),
+      limit.offset == nullptr ? none : CastTo(limit.offset, TypeId::kInt64)};
   ADJOIN_ASSIGN_OR_RETURN(CompiledExpr compiled, CompileExprs(bounds));
   const int slot = NewSlot();
-  AddPipeline(stream, std::make_unique<MaterializeSink>(SchemaOf(*state.node, columns), std::move(compiled)), slot);
+  AddPipeline(
+      stream,
+      std::make_unique<MaterializeSink>(SchemaOf(*state.node, columns), std::move(compiled)), slot);
   SetStored(state, slot);
   return absl::OkStatus();
 }
@@ -247,13 +262,17 @@ absl::Status RowsBuilder::LowerOp(const Window& window, NodeState& state) {
     if (c < in_width) {
       spec.columns.push_back(in->table_column(c));
     } else {
-      spec.calls.push_back(CallSpec(window.calls[static_cast<size_t>(c - in_width)], exprs, guards));
+      spec.calls.push_back(
+          CallSpec(window.calls[static_cast<size_t>(c - in_width)], exprs, guards));
     }
   }
   ADJOIN_ASSIGN_OR_RETURN(spec.exprs, CompileExprs(exprs, in->table_columns(), guards));
   const Frame& frame = window.frame;
-  spec.frame = {static_cast<WindowFrameMode>(frame.mode), static_cast<WindowFrameBound>(frame.start),
-                static_cast<WindowFrameBound>(frame.end), frame.start_offset, frame.end_offset,
+  spec.frame = {static_cast<WindowFrameMode>(frame.mode),
+                static_cast<WindowFrameBound>(frame.start),
+                static_cast<WindowFrameBound>(frame.end),
+                frame.start_offset,
+                frame.end_offset,
                 static_cast<WindowFrameExclusion>(frame.exclusion)};
   spec.schema = SchemaOf(*state.node, columns);
   const int slot = NewSlot();
@@ -281,7 +300,8 @@ absl::Status RowsBuilder::LowerOp(const Derivative&, NodeState&) {
   return SqlError(sqlstate::kInternalError, "a derivative was left in the plan");
 }
 
-RowsLowering::RowsLowering(const PlanOptions& options, const std::vector<NodeRef>& roots, RowsLoweringInputs inputs)
+RowsLowering::RowsLowering(const PlanOptions& options, const std::vector<NodeRef>& roots,
+                           RowsLoweringInputs inputs)
     : builder_(std::make_unique<RowsBuilder>(options, roots, std::move(inputs))) {}
 RowsLowering::~RowsLowering() = default;
 absl::StatusOr<int> RowsLowering::Lower(const NodeRef& root) { return builder_->Lower(root); }

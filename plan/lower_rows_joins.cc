@@ -15,35 +15,43 @@ namespace {
 
 JoinType TypeOf(JoinKind kind) {
   switch (kind) {
-    case JoinKind::kInner: return JoinType::kInner;
+    case JoinKind::kInner:
+      return JoinType::kInner;
     case JoinKind::kLeft:
-    case JoinKind::kFull: return JoinType::kLeft;
-    case JoinKind::kSemi: return JoinType::kSemi;
-    case JoinKind::kAnti: return JoinType::kAnti;
-    case JoinKind::kNullAwareAnti: return JoinType::kNullAwareAnti;
-    case JoinKind::kSingle: return JoinType::kSingle;
+    case JoinKind::kFull:
+      return JoinType::kLeft;
+    case JoinKind::kSemi:
+      return JoinType::kSemi;
+    case JoinKind::kAnti:
+      return JoinType::kAnti;
+    case JoinKind::kNullAwareAnti:
+      return JoinType::kNullAwareAnti;
+    case JoinKind::kSingle:
+      return JoinType::kSingle;
   }
   return JoinType::kInner;
 }
 
-absl::StatusOr<JoinKeys> SideKeys(const std::vector<JoinKey>& keys, bool left, const RowStream& stream,
-                                         bool view) {
+absl::StatusOr<JoinKeys> SideKeys(const std::vector<JoinKey>& keys, bool left,
+                                  const RowStream& stream, bool view) {
   std::vector<ExprRef> exprs;
   JoinKeys result;
   for (const JoinKey& key : keys) {
     exprs.push_back(left ? key.left : key.right);
     result.null_safe.push_back(key.null_safe);
   }
-  ADJOIN_ASSIGN_OR_RETURN(result.exprs, CompileExprs(exprs, view ? stream.table_columns() : stream.position));
+  ADJOIN_ASSIGN_OR_RETURN(result.exprs,
+                          CompileExprs(exprs, view ? stream.table_columns() : stream.position));
   return result;
 }
 
-// Columns of pairs: the left batch's, then those of the right relation that are added as they are asked for.
+// Columns of pairs: the left batch's, then those of the right relation that are added as they are
+// asked for.
 struct PairLayout {
   const RowStream& left;
   const RowStream& right;
-  int left_columns;                     // of the left node
-  std::vector<int> right_columns;       // of the right relation
+  int left_columns;                // of the left node
+  std::vector<int> right_columns;  // of the right relation
   int Position(int column) {
     if (column < left_columns) return left.position[static_cast<size_t>(column)];
     const int table_column = right.table_column(column - left_columns);
@@ -55,8 +63,9 @@ struct PairLayout {
 };
 
 absl::StatusOr<CompiledExpr> CompilePair(const ExprRef& expr, PairLayout& layout) {
-  const ExprRef placed =
-      MapColumns(expr, [&](const Expr& column) { return ColumnExpr(layout.Position(column.index), column.type); });
+  const ExprRef placed = MapColumns(expr, [&](const Expr& column) {
+    return ColumnExpr(layout.Position(column.index), column.type);
+  });
   return CompileExprs({&placed, 1});
 }
 
@@ -64,17 +73,20 @@ absl::StatusOr<CompiledExpr> CompilePair(const ExprRef& expr, PairLayout& layout
 void MakePlainAnti(JoinPlan& plan, int left_columns) {
   const JoinKey first = plan.keys.front();
   plan.keys.erase(plan.keys.begin());
-  const ExprRef equal = CallNamed("=", {first.left, ShiftColumns(first.right, left_columns)}, TypeId::kBool);
+  const ExprRef equal =
+      CallNamed("=", {first.left, ShiftColumns(first.right, left_columns)}, TypeId::kBool);
   const ExprRef not_false =
       CallNamed("coalesce", {equal, ConstantExpr(Value::Bool(true), TypeId::kBool)}, TypeId::kBool);
-  plan.residual =
-      plan.residual == nullptr ? not_false : CallNamed("and", {plan.residual, not_false}, TypeId::kBool);
+  plan.residual = plan.residual == nullptr
+                      ? not_false
+                      : CallNamed("and", {plan.residual, not_false}, TypeId::kBool);
   plan.type = JoinType::kAnti;
 }
 
 }  // namespace
 
-absl::StatusOr<RowStream> RowsBuilder::JoinStream(const JoinPlan& plan, RowStream left, const RowStream& right, int left_columns) {
+absl::StatusOr<RowStream> RowsBuilder::JoinStream(const JoinPlan& plan, RowStream left,
+                                                  const RowStream& right, int left_columns) {
   HashJoinSpec spec;
   spec.type = plan.type;
   spec.right_relation = *right.view;
@@ -103,11 +115,13 @@ absl::Status RowsBuilder::LowerOp(const Join& join, NodeState& state) {
   for (int c : ColumnsNeeded(state)) {
     c < left_columns ? plan.left_out.push_back(c) : plan.right_out.push_back(c - left_columns);
   }
-  if (join.kind == JoinKind::kNullAwareAnti && (plan.keys.size() != 1 || plan.residual != nullptr)) {
+  if (join.kind == JoinKind::kNullAwareAnti &&
+      (plan.keys.size() != 1 || plan.residual != nullptr)) {
     MakePlainAnti(plan, left_columns);
   }
   ADJOIN_ASSIGN_OR_RETURN(const RowStream* right, Stored(input(state, 1)));
-  ADJOIN_ASSIGN_OR_RETURN(RowStream stream, JoinStream(plan, input(state, 0).stream, *right, left_columns));
+  ADJOIN_ASSIGN_OR_RETURN(RowStream stream,
+                          JoinStream(plan, input(state, 0).stream, *right, left_columns));
   stream.position = PositionsOf(ColumnsNeeded(state), state.node->width());
   SetStream(state, std::move(stream));
   return absl::OkStatus();
@@ -121,10 +135,12 @@ absl::Status RowsBuilder::LowerFullJoin(const Join& join, NodeState& state) {
   JoinPlan matched{JoinType::kLeft, join.keys, join.residual, {}, {}};
   const std::vector<int> columns = ColumnsNeeded(state);
   for (int c : columns) {
-    c < left_node.width() ? matched.left_out.push_back(c) : matched.right_out.push_back(c - left_node.width());
+    c < left_node.width() ? matched.left_out.push_back(c)
+                          : matched.right_out.push_back(c - left_node.width());
   }
   JoinPlan unmatched{JoinType::kAnti, {}, nullptr, matched.right_out, {}};
-  for (const JoinKey& key : join.keys) unmatched.keys.push_back({key.right, key.left, key.null_safe});
+  for (const JoinKey& key : join.keys)
+    unmatched.keys.push_back({key.right, key.left, key.null_safe});
   if (join.residual != nullptr) {
     unmatched.residual = MapColumns(join.residual, [&](const Expr& column) {
       const int moved = column.index < left_node.width() ? column.index + right_node.width()
@@ -137,10 +153,12 @@ absl::Status RowsBuilder::LowerFullJoin(const Join& join, NodeState& state) {
   std::vector<ExprRef> exprs;
   for (int c : matched.left_out) exprs.push_back(NullExpr(left_node.types[static_cast<size_t>(c)]));
   for (size_t i = 0; i < matched.right_out.size(); ++i) {
-    exprs.push_back(ColumnExpr(static_cast<int>(i), right_node.types[static_cast<size_t>(matched.right_out[i])]));
+    exprs.push_back(ColumnExpr(static_cast<int>(i),
+                               right_node.types[static_cast<size_t>(matched.right_out[i])]));
   }
   ADJOIN_ASSIGN_OR_RETURN(CompiledExpr compiled, CompileExprs(exprs));
-  rest.Append(std::make_shared<ProjectRows>(std::move(compiled)), static_cast<int>(exprs.size()), false);
+  rest.Append(std::make_shared<ProjectRows>(std::move(compiled)), static_cast<int>(exprs.size()),
+              false);
   all.branches.insert(all.branches.end(), rest.branches.begin(), rest.branches.end());
   all.base_table_scans += rest.base_table_scans;
   all.position = PositionsOf(columns, state.node->width());
@@ -158,7 +176,8 @@ absl::Status RowsBuilder::LowerOp(const Lookup& lookup, NodeState& state) {
     c < left_columns ? plan.left_out.push_back(c) : plan.right_out.push_back(c - left_columns);
   }
   ADJOIN_ASSIGN_OR_RETURN(const RowStream* right, Stored(input(state, 1)));
-  ADJOIN_ASSIGN_OR_RETURN(RowStream stream, JoinStream(plan, input(state, 0).stream, *right, left_columns));
+  ADJOIN_ASSIGN_OR_RETURN(RowStream stream,
+                          JoinStream(plan, input(state, 0).stream, *right, left_columns));
   stream.position = PositionsOf(ColumnsNeeded(state), state.node->width());
   SetStream(state, std::move(stream));
   return absl::OkStatus();
@@ -176,7 +195,8 @@ absl::Status RowsBuilder::LowerOp(const Contraction& contraction, NodeState& sta
   std::vector<ExprRef> sides[2];
   for (const ContractionKey& key : contraction.keys) {
     spec.keys.push_back({key.side, static_cast<int>(sides[key.side].size())});
-    const TypeId type = state.node->inputs[static_cast<size_t>(key.side)]->types[static_cast<size_t>(key.column)];
+    const TypeId type =
+        state.node->inputs[static_cast<size_t>(key.side)]->types[static_cast<size_t>(key.column)];
     sides[key.side].push_back(ColumnExpr(key.column, type));
   }
   sides[0].push_back(contraction.left_factor);
@@ -206,11 +226,12 @@ absl::Status RowsBuilder::LowerOp(const Collect& collect, NodeState& state) {
   NoteRead(*left);
   CollectSpec spec;
   spec.left = *left->view;
-  const ExprRef left_key = ColumnExpr(collect.left_key, left_node.types[static_cast<size_t>(collect.left_key)]);
+  const ExprRef left_key =
+      ColumnExpr(collect.left_key, left_node.types[static_cast<size_t>(collect.left_key)]);
   ADJOIN_ASSIGN_OR_RETURN(spec.left_key.exprs, CompileExprs({&left_key, 1}, left->table_columns()));
   spec.left_key.null_safe = {false};
-  std::vector<ExprRef> exprs = {
-      ColumnExpr(collect.right_key, state.node->inputs[1]->types[static_cast<size_t>(collect.right_key)])};
+  std::vector<ExprRef> exprs = {ColumnExpr(
+      collect.right_key, state.node->inputs[1]->types[static_cast<size_t>(collect.right_key)])};
   const std::vector<int> columns = ColumnsNeeded(state);
   for (int c : columns) {
     if (c < left_node.width()) {

@@ -9,23 +9,29 @@ namespace {
 constexpr double kUnknownRows = 1000;
 
 double ConstantOr(const ExprRef& expr, double otherwise) {
-  if (expr == nullptr || expr->kind != ExprKind::kConstant || !expr->constant.is_int()) return otherwise;
+  if (expr == nullptr || expr->kind != ExprKind::kConstant || !expr->constant.is_int())
+    return otherwise;
   return static_cast<double>(expr->constant.as_int());
 }
 
 class RowEstimator {
  public:
-  RowEstimator(const Node& node, const RowEstimates& estimates) : node_(node), estimates_(estimates) {}
+  RowEstimator(const Node& node, const RowEstimates& estimates)
+      : node_(node), estimates_(estimates) {}
   double operator()(const Scan&) const { return kUnknownRows; }
   double operator()(const Values& v) const { return static_cast<double>(v.rows.size()); }
   double operator()(const Series& s) const {
     const double step = ConstantOr(s.step, 1);
     const double start = ConstantOr(s.start, 1);
-    return step == 0 ? 0 : std::max(0.0, std::floor((ConstantOr(s.stop, kUnknownRows) - start) / step) + 1);
+    return step == 0
+               ? 0
+               : std::max(0.0, std::floor((ConstantOr(s.stop, kUnknownRows) - start) / step) + 1);
   }
   double operator()(const Filter&) const { return in(0) / 2; }
   double operator()(const Join& j) const {
-    if (j.kind == JoinKind::kSemi || j.kind == JoinKind::kAnti || j.kind == JoinKind::kNullAwareAnti) return in(0);
+    if (j.kind == JoinKind::kSemi || j.kind == JoinKind::kAnti ||
+        j.kind == JoinKind::kNullAwareAnti)
+      return in(0);
     if (j.kind == JoinKind::kSingle) return in(0);
     if (j.keys.empty()) return in(0) * in(1);
     return std::max(in(0), in(1));
@@ -37,7 +43,9 @@ class RowEstimator {
     for (size_t i = 0; i < node_.inputs.size(); ++i) sum += in(i);
     return sum;
   }
-  double operator()(const Contraction& c) const { return c.keys.empty() ? 1 : std::max(in(0), in(1)); }
+  double operator()(const Contraction& c) const {
+    return c.keys.empty() ? 1 : std::max(in(0), in(1));
+  }
   template <typename Other>
   double operator()(const Other&) const {
     return in(0);
@@ -51,7 +59,8 @@ class RowEstimator {
 
 }  // namespace
 
-RowEstimates EstimateRows(const std::vector<NodeRef>& order, const std::function<double(const NodeRef&)>& known) {
+RowEstimates EstimateRows(const std::vector<NodeRef>& order,
+                          const std::function<double(const NodeRef&)>& known) {
   RowEstimates estimates;
   for (const NodeRef& node : order) {
     double rows = known(node);

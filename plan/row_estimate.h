@@ -11,8 +11,9 @@ namespace adjoin {
 
 using RowEstimates = absl::flat_hash_map<const Node*, double>;
 
-// By node; `order` has inputs before readers. `known` gives the rows of nodes that are known (scans, provided ones);
-// negative: not known.
-RowEstimates EstimateRows(const std::vector<NodeRef>& order, const std::function<double(const NodeRef&)>& known);
+// By node; `order` has inputs before readers. `known` gives the rows of nodes that are known
+// (scans, provided ones); negative: not known.
+RowEstimates EstimateRows(const std::vector<NodeRef>& order,
+                          const std::function<double(const NodeRef&)>& known);
 
 }  // namespace adjoin

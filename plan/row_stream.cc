@@ -20,7 +20,7 @@ size_t RowStream::num_operators() const {
 
 void RowStream::Open() {
   if (!view.has_value()) return;
-  std::vector<int> scanned;                        // table columns
+  std::vector<int> scanned;                         // table columns
   std::vector<int> moved(view_columns.size(), -1);  // by old position
   for (int& at : position) {
     if (at < 0) continue;

@@ -19,7 +19,8 @@ constexpr size_t kMaxOperators = 48;
 constexpr size_t kMaxBranches = 16;
 
 // The inputs before their readers, stopping at nodes for which `stop` holds.
-std::vector<NodeRef> OrderBelow(const std::vector<NodeRef>& roots, const std::function<bool(const NodeRef&)>& stop) {
+std::vector<NodeRef> OrderBelow(const std::vector<NodeRef>& roots,
+                                const std::function<bool(const NodeRef&)>& stop) {
   std::vector<NodeRef> order;
   absl::flat_hash_map<const Node*, bool> seen;
   std::vector<std::pair<NodeRef, size_t>> stack;
@@ -59,15 +60,20 @@ Schema SchemaOf(const Node& node, const std::vector<int>& columns) {
   return schema;
 }
 
-RowsBuilder::RowsBuilder(const PlanOptions& options, const std::vector<NodeRef>& roots, RowsLoweringInputs inputs)
-    : options_(options), pipeline_{options.batch_rows, options.morsel_rows}, inputs_(std::move(inputs)) {
+RowsBuilder::RowsBuilder(const PlanOptions& options, const std::vector<NodeRef>& roots,
+                         RowsLoweringInputs inputs)
+    : options_(options),
+      pipeline_{options.batch_rows, options.morsel_rows},
+      inputs_(std::move(inputs)) {
   std::vector<NodeRef> provided;
-  const std::vector<NodeRef> order = OrderBelow(roots, [&](const NodeRef& n) { return IsProvided(n); });
+  const std::vector<NodeRef> order =
+      OrderBelow(roots, [&](const NodeRef& n) { return IsProvided(n); });
   for (const NodeRef& node : order) {
     if (IsProvided(node)) provided.push_back(node);
   }
   const ColumnNeeds needs = FindColumnNeeds(order, roots, provided);
-  const RowEstimates estimates = EstimateRows(order, [&](const NodeRef& n) { return KnownRows(n); });
+  const RowEstimates estimates =
+      EstimateRows(order, [&](const NodeRef& n) { return KnownRows(n); });
   for (const NodeRef& node : order) {
     NodeState& state = states_[node.get()];
     state.node = node;
@@ -105,7 +111,8 @@ absl::Status RowsBuilder::LowerNode(NodeState& state) {
   if (const std::optional<int> slot = ProvidedSlot(state.node)) {
     SetView(state, RelationRef{*slot, 0}, state.node->width());
   } else {
-    ADJOIN_RETURN_IF_ERROR(std::visit([&](const auto& op) { return LowerOp(op, state); }, state.node->op));
+    ADJOIN_RETURN_IF_ERROR(
+        std::visit([&](const auto& op) { return LowerOp(op, state); }, state.node->op));
     for (size_t i = 0; i < state.node->inputs.size(); ++i) Leave(input(state, i));
   }
   state.lowered = true;
@@ -140,7 +147,8 @@ void RowsBuilder::AddReferences(const std::vector<int>& slots) {
 void RowsBuilder::DropReferences(const std::vector<int>& slots) {
   for (int slot : slots) {
     auto it = references_.find(slot);
-    if (it != references_.end() && --it->second == 0) unread_.push_back(slot), references_.erase(it);
+    if (it != references_.end() && --it->second == 0)
+      unread_.push_back(slot), references_.erase(it);
   }
 }
 
@@ -190,11 +198,13 @@ void RowsBuilder::SetStored(NodeState& state, int slot) {
 
 std::vector<int> RowsBuilder::PositionsOf(const std::vector<int>& columns, int width) {
   std::vector<int> position(static_cast<size_t>(width), -1);
-  for (size_t i = 0; i < columns.size(); ++i) position[static_cast<size_t>(columns[i])] = static_cast<int>(i);
+  for (size_t i = 0; i < columns.size(); ++i)
+    position[static_cast<size_t>(columns[i])] = static_cast<int>(i);
   return position;
 }
 
-absl::Status RowsBuilder::Arrange(RowStream& stream, const Node& node, const std::vector<int>& columns) {
+absl::Status RowsBuilder::Arrange(RowStream& stream, const Node& node,
+                                  const std::vector<int>& columns) {
   stream.Open();
   bool arranged = stream.width == static_cast<int>(columns.size());
   std::vector<ExprRef> picks;
@@ -205,24 +215,29 @@ absl::Status RowsBuilder::Arrange(RowStream& stream, const Node& node, const std
   }
   if (!arranged) {
     ADJOIN_ASSIGN_OR_RETURN(CompiledExpr exprs, CompileExprs(picks));
-    stream.Append(std::make_shared<ProjectRows>(std::move(exprs)), static_cast<int>(columns.size()), true);
+    stream.Append(std::make_shared<ProjectRows>(std::move(exprs)), static_cast<int>(columns.size()),
+                  true);
     stream.position = PositionsOf(columns, node.width());
   }
   return absl::OkStatus();
 }
 
-void RowsBuilder::AddPipeline(const RowStream& stream, std::unique_ptr<const PipelineSink> sink, int slot) {
-  for (const Branch& branch : stream.branches) num_operators_ += 1 + static_cast<int>(branch.operators.size());
+void RowsBuilder::AddPipeline(const RowStream& stream, std::unique_ptr<const PipelineSink> sink,
+                              int slot) {
+  for (const Branch& branch : stream.branches)
+    num_operators_ += 1 + static_cast<int>(branch.operators.size());
   ++num_operators_;
   num_base_table_reads_ += stream.base_table_scans;
-  steps_.push_back(std::make_unique<PipelineStep>(stream.branches, std::move(sink), slot, pipeline_));
+  steps_.push_back(
+      std::make_unique<PipelineStep>(stream.branches, std::move(sink), slot, pipeline_));
 }
 
 absl::Status RowsBuilder::Store(NodeState& state) {
   const std::vector<int> columns = ColumnsNeeded(state);
   ADJOIN_RETURN_IF_ERROR(Arrange(state.stream, *state.node, columns));
   const int slot = NewSlot();
-  AddPipeline(state.stream, std::make_unique<MaterializeSink>(SchemaOf(*state.node, columns)), slot);
+  AddPipeline(state.stream, std::make_unique<MaterializeSink>(SchemaOf(*state.node, columns)),
+              slot);
   SetStored(state, slot);
   return absl::OkStatus();
 }
@@ -234,7 +249,8 @@ absl::Status RowsBuilder::StoreRoot(NodeState& state) {
     std::vector<int> from;
     for (int c : columns) from.push_back(state.stream.table_column(c));
     state.root_slot = NewSlot();
-    steps_.push_back(std::make_unique<ViewStep>(*state.stream.view, std::move(from), schema, state.root_slot));
+    steps_.push_back(
+        std::make_unique<ViewStep>(*state.stream.view, std::move(from), schema, state.root_slot));
     SetStored(state, state.root_slot);
   } else {
     if (!state.stream.view.has_value()) ADJOIN_RETURN_IF_ERROR(Store(state));
@@ -245,7 +261,8 @@ absl::Status RowsBuilder::StoreRoot(NodeState& state) {
 
 bool RowsBuilder::IsWhole(const NodeState& state) const {
   const int slot = state.stream.view->slot;
-  return slot >= 0 && slot == state.made_slot && state.stream.view_columns == state.stream.position &&
+  return slot >= 0 && slot == state.made_slot &&
+         state.stream.view_columns == state.stream.position &&
          static_cast<int>(state.stream.view_columns.size()) == state.node->width();
 }
 

@@ -1,4 +1,5 @@
-// The state of a Rows lowering: nodes, their streams, slots and the steps so far. Internal to lower_rows*.cc.
+// The state of a Rows lowering: nodes, their streams, slots and the steps so far. Internal to
+// lower_rows*.cc.
 #pragma once
 
 #include <memory>
@@ -18,10 +19,10 @@ struct NodeState {
   NodeRef node;
   std::vector<uint8_t> needed;
   double rows = 0;
-  int readers = 0;             // not yet lowered; a root is read by the program too
+  int readers = 0;  // not yet lowered; a root is read by the program too
   bool lowered = false;
   int root_slot = -1;
-  int made_slot = -1;          // that a step of this node's own writes
+  int made_slot = -1;  // that a step of this node's own writes
   RowStream stream;
 };
 
@@ -29,8 +30,8 @@ struct NodeState {
 struct JoinPlan {
   JoinType type;
   std::vector<JoinKey> keys;
-  ExprRef residual;                       // over left columns, then right columns
-  std::vector<int> left_out, right_out;   // node columns of the sides that go out, in this order
+  ExprRef residual;                      // over left columns, then right columns
+  std::vector<int> left_out, right_out;  // node columns of the sides that go out, in this order
 };
 
 // The columns that are read, ascending; and a schema of some of a node's columns.
@@ -39,7 +40,8 @@ Schema SchemaOf(const Node& node, const std::vector<int>& columns);
 
 class RowsBuilder {
  public:
-  RowsBuilder(const PlanOptions& options, const std::vector<NodeRef>& roots, RowsLoweringInputs inputs);
+  RowsBuilder(const PlanOptions& options, const std::vector<NodeRef>& roots,
+              RowsLoweringInputs inputs);
   absl::StatusOr<int> Lower(const NodeRef& root);
   std::vector<std::unique_ptr<Step>> TakeSteps() { return std::exchange(steps_, {}); }
   int num_operators() const { return num_operators_; }
@@ -49,7 +51,9 @@ class RowsBuilder {
   bool IsProvided(const NodeRef& node) const { return ProvidedSlot(node).has_value(); }
   std::optional<int> ProvidedSlot(const NodeRef& node) const;
   double KnownRows(const NodeRef& node) const;
-  NodeState& input(const NodeState& state, size_t i) { return states_.at(state.node->inputs[i].get()); }
+  NodeState& input(const NodeState& state, size_t i) {
+    return states_.at(state.node->inputs[i].get());
+  }
 
   absl::Status LowerNode(NodeState& state);
   bool MustStore(const NodeState& state) const;
@@ -80,7 +84,8 @@ class RowsBuilder {
   absl::StatusOr<const RowStream*> Stored(NodeState& state);
   void NoteRead(const RowStream& view);
   // A source whose batches have `columns` of the node, in order.
-  void SetSource(NodeState& state, std::shared_ptr<const Source> source, const std::vector<int>& columns);
+  void SetSource(NodeState& state, std::shared_ptr<const Source> source,
+                 const std::vector<int>& columns);
 
   // One operator each; the node's stream is set.
   absl::Status LowerOp(const Scan& scan, NodeState& state);
@@ -102,14 +107,15 @@ class RowsBuilder {
   absl::Status LowerOp(const Collect& collect, NodeState& state);
   absl::Status LowerFullJoin(const Join& join, NodeState& state);
   // `left` with a join against the stored `right`; batches have left_out, then right_out.
-  absl::StatusOr<RowStream> JoinStream(const JoinPlan& plan, RowStream left, const RowStream& right, int left_columns);
+  absl::StatusOr<RowStream> JoinStream(const JoinPlan& plan, RowStream left, const RowStream& right,
+                                       int left_columns);
 
   const PlanOptions options_;
   const PipelineOptions pipeline_;
   const RowsLoweringInputs inputs_;
   absl::flat_hash_map<const Node*, NodeState> states_;
   absl::flat_hash_map<const Node*, bool> roots_;
-  absl::flat_hash_map<int, int> references_;       // by slot: streams that still have readers
+  absl::flat_hash_map<int, int> references_;  // by slot: streams that still have readers
   absl::flat_hash_map<int, bool> own_slots_;
   std::vector<int> unread_;
   std::vector<std::unique_ptr<Step>> steps_;

@@ -292,7 +292,7 @@ absl::StatusOr<Typed> BindExpr(BindState& state, const Json& node, const Context
   if (tag == "ColumnRef") return ResolveColumn(state, *body, context);
   if (tag == "ParamRef") return BindParameter(state, *body);
   ADJOIN_ASSIGN_OR_RETURN(ExprRef expr, BindOther(state, tag, *body, context));
-  return Typed{std::move(expr), false, StartOf(node)};
+  return Typed{std::move(expr), false, state.StartOfBound(node)};
 }
 
 absl::StatusOr<ExprRef> BindCondition(BindState& state, const Json& node, const Context& context,

@@ -102,6 +102,16 @@ absl::StatusOr<std::vector<TypeId>> BindState::ParameterTypes() const {
   return out;
 }
 
+int BindState::StartOfBound(const Json& node) {
+  const auto start_of = [this](const Json& operand) {
+    const auto it = starts_.find(&operand);
+    return it == starts_.end() ? StartOf(operand) : it->second;
+  };
+  const int start = LeftmostStart(node, start_of);
+  starts_.emplace(&node, start);
+  return start;
+}
+
 void BindState::NoteRelation(std::string_view name) const {
   if (options.relations == nullptr || in_view()) return;
   std::vector<std::string>& names = *options.relations;

@@ -130,7 +130,8 @@ struct Level {
   std::vector<ScalarSubquery> subqueries;
   absl::flat_hash_map<std::string, const Json*> window_definitions;   // WINDOW clause
   absl::flat_hash_map<const Json*, GradientColumn> gradients;         // by the call's body in the tree
-  absl::flat_hash_map<int, int> column_locations;                     // of ungrouped uses, for errors
+  absl::flat_hash_map<int, int> column_locations; // of ungrouped uses, for errors
+  absl::flat_hash_map<int, int> outer_locations;   // the same of uses by subqueries
 };
 
 enum class Clause {
@@ -199,6 +200,9 @@ class BindState {
     BindState& state_;
   };
   bool in_view() const { return view_depth_ > 0; }
+
+  // StartOf (tree.h) of an expression whose operands have been asked for already: constant time for long chains.
+  int StartOfBound(const Json& node);
   absl::flat_hash_map<std::string, Query> views;         // bound once a statement
   void NoteRelation(std::string_view name) const;
 
@@ -226,6 +230,7 @@ class BindState {
   int view_depth_ = 0;
   int nesting_ = 0;
   std::vector<Parameter> parameters_;
+  absl::flat_hash_map<const Json*, int> starts_;
   absl::flat_hash_map<int, Outer> outers_;
 };
 

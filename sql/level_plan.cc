@@ -188,8 +188,9 @@ absl::Status LevelPlan::Ungrouped(int column, bool of_subquery) const {
                                  : absl::StrCat(owner->name, ".", owner->columns[index].name);
     }
   }
-  const auto it = level_.column_locations.find(column);
-  const int location = it == level_.column_locations.end() ? -1 : it->second;
+  const auto& locations = of_subquery ? level_.outer_locations : level_.column_locations;
+  const auto it = locations.find(column);
+  const int location = it == locations.end() ? -1 : it->second;
   return state_.Error(sqlstate::kGroupingError,
                       of_subquery ? absl::StrCat("subquery uses ungrouped column \"", name, "\" from outer query")
                                   : absl::StrCat("column \"", name,

@@ -8,6 +8,7 @@
 #include "ad/derivatives.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "plan/rules.h"
 #include "plan/scalar_functions.h"
 #include "sql/binder.h"
 
@@ -83,7 +84,8 @@ PlannedStatement::PlannedStatement(nlohmann::json tree, std::string text,
       parameter_types_(std::move(parameter_types)) {}
 
 bool PlannedStatement::IsCurrent(const CatalogState& catalog, const Settings& settings) const {
-  if (!bound_ || weak_real_ != settings.weak_real) return false;
+  if (!bound_ || weak_real_ != settings.weak_real || contraction_ != settings.plan.contraction)
+    return false;
   return std::all_of(lookups_.begin(), lookups_.end(), [&](const RecordingCatalog::Lookup& lookup) {
     const CatalogEntry* entry = catalog.Find(lookup.name);
     return entry == nullptr ? lookup.id == 0 : lookup.id == entry->id && lookup.view == entry->view;
@@ -94,6 +96,7 @@ absl::Status PlannedStatement::Bind(const CatalogState& catalog, const Settings&
   bound_ = false;
   program_.reset();
   weak_real_ = settings.weak_real;
+  contraction_ = settings.plan.contraction;
   relations_.clear();
   RecordingCatalog recording(catalog);
   BindOptions options;
@@ -103,6 +106,7 @@ absl::Status PlannedStatement::Bind(const CatalogState& catalog, const Settings&
   options.relations = &relations_;
   auto planner = std::make_unique<Planner>();
   ADJOIN_ASSIGN_OR_RETURN(Statement statement, adjoin::Bind(tree_, recording, options, *planner));
+  ApplyRules(&statement, *planner, settings.plan);
   ADJOIN_RETURN_IF_ERROR(ResolveDerivatives(&statement, *planner));
   statement_ = std::move(statement);
   planner_ = std::move(planner);

@@ -94,6 +94,7 @@ class PlannedStatement {
   std::vector<std::string> relations_;
   PlanOptions options_;
   bool weak_real_ = false;
+  bool contraction_ = true;  // what the plan was rewritten with
   bool bound_ = false;
   Statement statement_;
   std::unique_ptr<Planner> planner_;  // owns the interning of statement_'s nodes

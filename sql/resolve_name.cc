@@ -43,7 +43,7 @@ absl::Status Ambiguous(BindState& state, const std::string& column, int location
 // A column found at `level`: as it is at the context's own level, a placeholder from further out.
 Typed Use(BindState& state, const Context& context, Level* level, ExprRef expr, int location) {
   if (level != context.level) {
-    for (int c : ColumnsOf(expr)) level->column_locations.try_emplace(c, location);
+    for (int c : ColumnsOf(expr)) level->outer_locations.try_emplace(c, location);
     return {state.OuterReference(*level, expr), false, location};
   }
   if (!context.in_aggregate) {

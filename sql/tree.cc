@@ -64,17 +64,19 @@ std::string LastName(const Json& names) {
 
 int LocationOf(const Json& body) { return static_cast<int>(NumberOf(body, "location")); }
 
-int StartOf(const Json& node) {
+int StartOf(const Json& node) { return LeftmostStart(node, StartOf); }
+
+int LeftmostStart(const Json& node, const std::function<int(const Json&)>& start_of) {
   const auto [tag, body] = Unwrap(node);
-  if (tag == "ResTarget") return StartOf(FieldOf(*body, "val"));
+  if (tag == "ResTarget") return start_of(FieldOf(*body, "val"));
   if (tag.empty() || tag == "List") return -1;
   int start = LocationOf(*body);
   for (const char* key : {"lexpr", "arg", "testexpr"}) {
     const Json& operand = FieldOf(*body, key);
-    if (operand.is_object() && tag != "CaseExpr") start = Leftmost(start, StartOf(operand));
+    if (operand.is_object() && tag != "CaseExpr") start = Leftmost(start, start_of(operand));
   }
   if (tag == "BoolExpr" && !ListOf(*body, "args").empty()) {
-    start = Leftmost(start, StartOf(ListOf(*body, "args").front()));
+    start = Leftmost(start, start_of(ListOf(*body, "args").front()));
   }
   return start;
 }

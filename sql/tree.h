@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -30,5 +31,7 @@ std::string LastName(const Json& names);                      // of a list of St
 int LocationOf(const Json& body);                             // byte offset; -1: none
 // Where the expression begins in the text: `a` of `a + b`, whose own location is the operator's.
 int StartOf(const Json& node);
+// The same with the starts of the operands given.
+int LeftmostStart(const Json& node, const std::function<int(const Json&)>& start_of);
 
 }  // namespace adjoin

@@ -135,7 +135,8 @@ TEST(RandomGradientTest, EngineAgreesWithInterpreter) {
       ForEachGradient([&](RandomPlan& plan, const Question&, const NodeRef& gradient) {
         const absl::StatusOr<Rows> expected = Interpret(gradient, plan.tables());
         ASSERT_TRUE(expected.ok()) << expected.status() << "\n" << ToString(gradient);
-        EXPECT_EQ(CheckOnEngine(gradient, plan.tables(), *expected), "");
+        const std::string fault = CheckOnEngine(gradient, plan.tables(), *expected);
+    EXPECT_TRUE(fault.empty()) << fault;
       });
   EXPECT_GT(answered, 50);
 }

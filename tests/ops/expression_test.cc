@@ -151,7 +151,8 @@ TEST(ExpressionTest, NullsAreSkippedByGreatestAndAccumulate) {
   ASSERT_TRUE(expr.Run(scratch, inputs, 4).ok());
   const double expected[4][3] = {{10, 20, 3}, {1, 20, 3}, {11, 20, 3}, {1, 20, 3}};
   for (int o = 0; o < 4; ++o) {
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(expr.output(scratch, o).as<double>()[i], expected[o][i]) << o << i;
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(expr.output(scratch, o).as<double>()[i], expected[o][i]) << o << i;
     EXPECT_TRUE(expr.output(scratch, o).is_null(3));
     EXPECT_FALSE(expr.output(scratch, o).is_null(1));
   }
@@ -162,7 +163,8 @@ TEST(ExpressionTest, TextGoesInAndOut) {
   const Id s = b.Input(0, TypeId::kText);
   const Id args[] = {s, s};
   b.Output(b.Text(ExprOpcode::kTextConcat, TypeId::kText, args));
-  b.Output(b.Cast(b.Cast(s, TypeId::kInt64, ExprBuilder::kAlways), TypeId::kText, ExprBuilder::kAlways));
+  b.Output(
+      b.Cast(b.Cast(s, TypeId::kInt64, ExprBuilder::kAlways), TypeId::kText, ExprBuilder::kAlways));
   b.Output(b.Compare(ScalarOp::kLess, s, b.Constant(Value::Text("2"), TypeId::kText)));
   const CompiledExpr expr = std::move(b).Build();
   const std::vector<std::string_view> in = {"12", " -3 "};
@@ -178,7 +180,8 @@ TEST(ExpressionTest, TextGoesInAndOut) {
 TEST(TextCastTest, SpellingsAndErrors) {
   EXPECT_EQ(*ParseText(" +42 ", TypeId::kInt32), Value::Int(42));
   EXPECT_EQ(*ParseText("-1e3", TypeId::kFloat64), Value::Float(-1000));
-  EXPECT_EQ(*ParseText("-Infinity", TypeId::kFloat64), Value::Float(-std::numeric_limits<double>::infinity()));
+  EXPECT_EQ(*ParseText("-Infinity", TypeId::kFloat64),
+            Value::Float(-std::numeric_limits<double>::infinity()));
   EXPECT_EQ(*ParseText("yes", TypeId::kBool), Value::Bool(true));
   EXPECT_EQ(*ParseText("F", TypeId::kBool), Value::Bool(false));
   const auto message = [](const char* text, TypeId type) {
@@ -188,7 +191,8 @@ TEST(TextCastTest, SpellingsAndErrors) {
   EXPECT_EQ(message("", TypeId::kInt64), "invalid input syntax for type bigint: \"\"");
   EXPECT_EQ(message("1.5", TypeId::kInt64), "invalid input syntax for type bigint: \"1.5\"");
   EXPECT_EQ(message("70000", TypeId::kInt16), "value \"70000\" is out of range for type smallint");
-  EXPECT_EQ(message("1e999", TypeId::kFloat64), "\"1e999\" is out of range for type double precision");
+  EXPECT_EQ(message("1e999", TypeId::kFloat64),
+            "\"1e999\" is out of range for type double precision");
   EXPECT_EQ(message("1e-60", TypeId::kFloat32), "\"1e-60\" is out of range for type real");
   EXPECT_EQ(message("o", TypeId::kBool), "invalid input syntax for type boolean: \"o\"");
 }

@@ -29,8 +29,10 @@ TEST(KeyTableTest, NullsAreOneKey) {
     const std::vector<uint8_t> a_valid = {1, 1, 0, 0};
     const std::vector<int32_t> b = {5, 6, 5, 5};
     const std::vector<std::string_view> text = {"5", "6", "5", "5"};
-    const Vector keys[] = {{TypeId::kInt64, a.data(), a_valid.data()},
-                           {second, second == TypeId::kText ? static_cast<const void*>(text.data()) : b.data(), nullptr}};
+    const Vector keys[] = {
+        {TypeId::kInt64, a.data(), a_valid.data()},
+        {second, second == TypeId::kText ? static_cast<const void*>(text.data()) : b.data(),
+         nullptr}};
     std::vector<int64_t> ids(4);
     table.FindOrAdd(keys, 4, ids.data());
     EXPECT_EQ(ids, (std::vector<int64_t>{0, 1, 2, 2}));
@@ -41,17 +43,20 @@ TEST(KeyTableTest, NullsAreOneKey) {
   }
 }
 
-// Ranges that grow up, down and away, against a map: the array must hand over to hashing with its ids.
+// Ranges that grow up, down and away, against a map: the array must hand over to hashing with its
+// ids.
 TEST(KeyTableTest, IntegersMatchAMap) {
   std::mt19937_64 random(7);
-  for (const int64_t range : {int64_t{10}, int64_t{5000}, int64_t{1} << 20, std::numeric_limits<int64_t>::max()}) {
+  for (const int64_t range :
+       {int64_t{10}, int64_t{5000}, int64_t{1} << 20, std::numeric_limits<int64_t>::max()}) {
     KeyTable table({TypeId::kInt64});
     std::map<int64_t, int64_t> expected;
     std::vector<int64_t> seen;
     for (int batch = 0; batch < 40; ++batch) {
       std::vector<int64_t> keys(100);
       for (int64_t& key : keys) {
-        key = static_cast<int64_t>(random() % static_cast<uint64_t>(range)) * (batch % 2 == 0 ? 1 : -1);
+        key = static_cast<int64_t>(random() % static_cast<uint64_t>(range)) *
+              (batch % 2 == 0 ? 1 : -1);
       }
       std::vector<int64_t> ids(100);
       const Vector key{TypeId::kInt64, keys.data(), nullptr};
@@ -91,7 +96,8 @@ TEST(KeyTableTest, TextPastOneBatchAndReusedAddresses) {
   char buffer[32];
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < 3000; ++i) {
-      const int length = std::snprintf(buffer, sizeof(buffer), "key-%d", i);  // always at the same address
+      const int length =
+          std::snprintf(buffer, sizeof(buffer), "key-%d", i);  // always at the same address
       const std::string_view text(buffer, static_cast<size_t>(length));
       int64_t id = -1;
       const Vector key{TypeId::kText, &text, nullptr};
@@ -115,7 +121,9 @@ TEST(PairGroupsTest, MatrixHandsOverToHashing) {
     }
     pairs.FindOrAdd(left.data(), right.data(), 50, ids.data());
     for (size_t i = 0; i < 50; ++i) {
-      const auto id = expected.emplace(std::pair(left[i], right[i]), static_cast<int64_t>(expected.size())).first->second;
+      const auto id =
+          expected.emplace(std::pair(left[i], right[i]), static_cast<int64_t>(expected.size()))
+              .first->second;
       ASSERT_EQ(ids[i], id);
       EXPECT_EQ(pairs.left()[static_cast<size_t>(id)], left[i]);
     }

@@ -1,4 +1,5 @@
-// The Rows engine alone, without the optimiser or grids: every plan through RowsLowering, against the interpreter.
+// The Rows engine alone, without the optimiser or grids: every plan through RowsLowering, against
+// the interpreter.
 #include "plan/lower_rows.h"
 
 #include <cstdlib>
@@ -25,12 +26,16 @@ struct Setting {
   int threads;
   int64_t batch_rows, morsel_rows, work_mem;
 };
-constexpr Setting kSettings[] = {
-    {1, 1024, 65536, 1 << 28}, {1, 3, 5, 1 << 28}, {4, 3, 5, 1 << 28}, {1, 2, 7, 0}, {4, 1024, 20, 0}};
+constexpr Setting kSettings[] = {{1, 1024, 65536, 1 << 28},
+                                 {1, 3, 5, 1 << 28},
+                                 {4, 3, 5, 1 << 28},
+                                 {1, 2, 7, 0},
+                                 {4, 1024, 20, 0}};
 
 // The table of `root` as the Rows engine makes it.
 absl::StatusOr<TableRef> RunRows(const NodeRef& root, const Tables& tables, const Setting& setting,
-                                 const std::vector<Value>& parameters = {}, RunControl* control = nullptr) {
+                                 const std::vector<Value>& parameters = {},
+                                 RunControl* control = nullptr) {
   PlanOptions options;
   options.batch_rows = setting.batch_rows;
   options.morsel_rows = setting.morsel_rows;
@@ -60,7 +65,8 @@ absl::StatusOr<TableRef> RunRows(const NodeRef& root, const Tables& tables, cons
 }
 
 std::string CheckRows(const NodeRef& root, const Tables& tables, const Rows& expected) {
-  std::map<std::pair<int64_t, int64_t>, Rows> first;  // by batch and morsel: bits must not depend on threads
+  std::map<std::pair<int64_t, int64_t>, Rows>
+      first;  // by batch and morsel: bits must not depend on threads
   for (const Setting& setting : kSettings) {
     const absl::StatusOr<TableRef> table = RunRows(root, tables, setting);
     std::string fault;
@@ -73,8 +79,8 @@ std::string CheckRows(const NodeRef& root, const Tables& tables, const Rows& exp
       if (fault.empty() && !added && it->second != actual) fault = "other bits with other threads";
     }
     if (!fault.empty()) {
-      return absl::StrCat("threads ", setting.threads, ", batch ", setting.batch_rows, ", work_mem ",
-                          setting.work_mem, ": ", fault);
+      return absl::StrCat("threads ", setting.threads, ", batch ", setting.batch_rows,
+                          ", work_mem ", setting.work_mem, ": ", fault);
     }
   }
   return "";
@@ -132,9 +138,7 @@ class LowerRowsByHand : public ::testing::Test {
     EXPECT_TRUE(table.ok()) << table.status();
     return table.ok() ? RowsOf(**table) : Rows();
   }
-  absl::Status Error(const NodeRef& root) {
-    return RunRows(root, {}, kSettings[0]).status();
-  }
+  absl::Status Error(const NodeRef& root) { return RunRows(root, {}, kSettings[0]).status(); }
   Planner planner_;
 };
 
@@ -156,7 +160,8 @@ TEST_F(LowerRowsByHand, CrossJoinIsRecomputedBeyondWorkMem) {
   const NodeRef pairs = planner_.Make(Join{}, {series, series});
   const auto sum = [&](int column) {
     const Aggregate call{AggregateFunction::kSum, Col(column), nullptr, false, TypeId::kInt64};
-    return planner_.Make(GroupBy{{}, {call}}, {planner_.Make(Project{{Col(column), Mul(Col(0), Col(1))}}, {pairs})});
+    return planner_.Make(GroupBy{{}, {call}},
+                         {planner_.Make(Project{{Col(column), Mul(Col(0), Col(1))}}, {pairs})});
   };
   const Aggregate all{AggregateFunction::kSum, Col(0), nullptr, false, TypeId::kInt64};
   const NodeRef a = planner_.Make(GroupBy{{}, {all}}, {pairs});
@@ -181,7 +186,8 @@ TEST_F(LowerRowsByHand, ParametersReachEveryOperator) {
   const ExprRef p = ParameterExpr(0, TypeId::kInt64);
   NodeRef node = planner_.Make(Series{Int(1), p, Int(1)}, {});
   node = planner_.Make(Filter{CallNamed("<", {Col(0), p}, TypeId::kBool)}, {node});
-  node = planner_.Make(UnionAll{}, {node, planner_.Make(Values{{{p}, {Add(p, Int(1))}}, {TypeId::kInt64}}, {})});
+  node = planner_.Make(
+      UnionAll{}, {node, planner_.Make(Values{{{p}, {Add(p, Int(1))}}, {TypeId::kInt64}}, {})});
   node = planner_.Make(Limit{p, Int(1)}, {node});
   const Rows rows = Run(node, kSettings[0], {Value::Int(3)});
   EXPECT_EQ(rows, (Rows{{Value::Int(2)}, {Value::Int(3)}, {Value::Int(4)}}));
@@ -196,18 +202,23 @@ TEST_F(LowerRowsByHand, ErrorsHaveTheirSqlState) {
   EXPECT_EQ(state_of(planner_.Make(Series{Int(1), Int(2), Int(0)}, {})), "22023");
   EXPECT_EQ(state_of(planner_.Make(Limit{Int(-1), nullptr}, {series})), "2201W");
   EXPECT_EQ(state_of(planner_.Make(Limit{nullptr, Int(-1)}, {series})), "2201X");
-  EXPECT_EQ(state_of(planner_.Make(Project{{Div(Int(1), Sub(Col(0), Int(5)))}}, {series})), "22012");
-  EXPECT_EQ(state_of(planner_.Make(Join{JoinKind::kSingle, {}, nullptr}, {series, series})), "21000");
-  const Aggregate sum{AggregateFunction::kSum, Mul(Col(0), Int(INT64_MAX / 10)), nullptr, false, TypeId::kInt64};
+  EXPECT_EQ(state_of(planner_.Make(Project{{Div(Int(1), Sub(Col(0), Int(5)))}}, {series})),
+            "22012");
+  EXPECT_EQ(state_of(planner_.Make(Join{JoinKind::kSingle, {}, nullptr}, {series, series})),
+            "21000");
+  const Aggregate sum{AggregateFunction::kSum, Mul(Col(0), Int(INT64_MAX / 10)), nullptr, false,
+                      TypeId::kInt64};
   EXPECT_EQ(state_of(planner_.Make(GroupBy{{}, {sum}}, {series})), "22003");
-  EXPECT_EQ(state_of(planner_.Make(Require{Require::What::kOneRow, {}, "P0001", "two"}, {series})), "P0001");
+  EXPECT_EQ(state_of(planner_.Make(Require{Require::What::kOneRow, {}, "P0001", "two"}, {series})),
+            "P0001");
 }
 
 TEST_F(LowerRowsByHand, LimitStopsBeforeLaterErrors) {
   const NodeRef divided =
       planner_.Make(Project{{Div(Int(1), Sub(Int(100000), Col(0)))}}, {SeriesTo(200000)});
   const NodeRef limit = planner_.Make(Limit{Int(5), nullptr}, {divided});
-  for (const Setting& setting : {Setting{1, 1024, 1000, 1 << 28}, Setting{4, 1024, 1000, 1 << 28}}) {
+  for (const Setting& setting :
+       {Setting{1, 1024, 1000, 1 << 28}, Setting{4, 1024, 1000, 1 << 28}}) {
     EXPECT_EQ(Run(limit, setting).size(), 5u);
   }
 }
@@ -224,7 +235,9 @@ TEST_F(LowerRowsByHand, TablesMayChangeBetweenRuns) {
   const Schema schema{{{"k", TypeId::kInt64}}, {}};
   const NodeRef scan = planner_.Make(Scan{"t", 7, schema}, {});
   const Aggregate count{AggregateFunction::kCountStar, nullptr, nullptr, false, TypeId::kInt64};
-  const NodeRef root = planner_.Make(GroupBy{{}, {count}}, {planner_.Make(Join{JoinKind::kInner, {{Col(0), Col(0)}}, nullptr}, {scan, scan})});
+  const NodeRef root = planner_.Make(
+      GroupBy{{}, {count}},
+      {planner_.Make(Join{JoinKind::kInner, {{Col(0), Col(0)}}, nullptr}, {scan, scan})});
   int slots = 0;
   RowsLoweringInputs inputs;
   inputs.new_slot = [&] { return slots++; };

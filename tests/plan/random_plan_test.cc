@@ -43,7 +43,7 @@ TEST(RandomPlanTest, SingleOperators) {
     RandomPlan plan(1000000 + seed, 1);
     const std::string fault = CheckOnEngine(plan.root().node, plan.tables(), plan.root().rows);
     failures += !fault.empty();
-    EXPECT_EQ(fault, "") << "seed " << seed;
+    EXPECT_TRUE(fault.empty()) << "seed " << seed << ", " << fault;
   }
 }
 
@@ -54,7 +54,7 @@ TEST(RandomPlanTest, DeepPlans) {
     RandomPlan plan(seed, 5 + static_cast<int>(seed % 20));
     const std::string fault = CheckOnEngine(plan.root().node, plan.tables(), plan.root().rows);
     failures += !fault.empty();
-    EXPECT_EQ(fault, "") << "seed " << seed;
+    EXPECT_TRUE(fault.empty()) << "seed " << seed << ", " << fault;
   }
 }
 

@@ -1,5 +1,7 @@
 #include "tests/reference/engine_run.h"
 
+#include <exception>
+
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "tests/reference/compare.h"
@@ -76,8 +78,10 @@ std::vector<EngineConfig> EngineConfigs() {
   return configs;
 }
 
-absl::StatusOr<Rows> RunOnEngine(const NodeRef& root, const std::map<uint64_t, TableRef>& tables,
-                                 const EngineConfig& config, int runs) {
+namespace {
+
+absl::StatusOr<Rows> Run(const NodeRef& root, const std::map<uint64_t, TableRef>& tables,
+                         const EngineConfig& config, int runs) {
   Statement statement;
   statement.outputs.push_back({ResultSink{}, root});
   statement.result_names = root->names;
@@ -95,6 +99,18 @@ absl::StatusOr<Rows> RunOnEngine(const NodeRef& root, const std::map<uint64_t, T
     rows = RowsOf(*result.rows);
   }
   return rows;
+}
+
+}  // namespace
+
+absl::StatusOr<Rows> RunOnEngine(const NodeRef& root, const std::map<uint64_t, TableRef>& tables,
+                                 const EngineConfig& config, int runs) {
+  try {
+    return Run(root, tables, config, runs);
+  } catch (const std::exception& e) {
+    // The connection would catch it; here it must be seen, with its plan.
+    return SqlError(sqlstate::kInternalError, absl::StrCat("exception: ", e.what()));
+  }
 }
 
 std::string CheckOnEngine(const NodeRef& root, const std::map<uint64_t, TableRef>& tables,

@@ -3,18 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <numeric>
-#include <sstream>
 #include <thread>
 
-#include "adjoin/database.h"
-#include "adjoin/error.h"
+#include "tests/sql/connection_fixture.h"
 
 namespace adjoin::api {
 namespace {
@@ -22,52 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// "1 | a\n2 | NULL\n"
-std::string TextOf(const Table& table) {
-  std::string out;
-  for (int64_t row = 0; row < table.num_rows(); ++row) {
-    for (int c = 0; c < table.num_columns(); ++c) {
-      if (c > 0) out += " | ";
-      out += table.is_null(row, c) ? "NULL" : table.ToText(row, c);
-    }
-    out += "\n";
-  }
-  return out;
-}
-
-class ConnectionTest : public ::testing::Test {
- protected:
-  ConnectionTest()
-      : database_(*Database::Open({.threads = 2, .memory_limit = 0})),
-        connection_(database_.Connect()) {}
-
-  void Run(std::string_view sql) { RunOn(connection_, sql); }
-  static void RunOn(Connection& connection, std::string_view sql) {
-    const auto results = connection.Execute(sql);
-    ASSERT_TRUE(results.ok()) << results.status() << "\nin " << sql;
-  }
-  std::string Rows(std::string_view sql) { return RowsOn(connection_, sql); }
-  static std::string RowsOn(Connection& connection, std::string_view sql) {
-    const auto result = connection.Query(sql);
-    if (!result.ok()) return FormatError(result.status(), sql);
-    return TextOf(result->rows);
-  }
-  std::string Tag(std::string_view sql) {
-    const auto result = connection_.Query(sql);
-    return result.ok() ? result->tag : FormatError(result.status(), sql);
-  }
-  // "42P01 relation "x" does not exist"
-  std::string Error(std::string_view sql) { return ErrorOn(connection_, sql); }
-  static std::string ErrorOn(Connection& connection, std::string_view sql) {
-    const auto result = connection.Execute(sql);
-    if (result.ok()) return "no error";
-    return SqlState(result.status()) + " " + std::string(result.status().message());
-  }
-
-  Database database_;
-  Connection connection_;
-};
 
 TEST_F(ConnectionTest, TagsSayWhatHappened) {
   EXPECT_EQ(Tag("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION)"), "CREATE TABLE");
@@ -391,153 +338,6 @@ TEST_F(ConnectionTest, RepeatedTextsSeeChangedTables) {
   EXPECT_EQ(Error("SELECT SUM(v) FROM t"), "42P01 relation \"t\" does not exist");
 }
 
-TEST_F(ConnectionTest, PreparedRunsWithParametersAndCounts) {
-  Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION); INSERT INTO t VALUES (1, 0.5), "
-      "(2, 1.5)");
-  auto prepared = connection_.Prepare("SELECT k, v * $1 AS y FROM t WHERE k < $2 ORDER BY k");
-  ASSERT_TRUE(prepared.ok()) << prepared.status();
-  EXPECT_EQ(prepared->num_parameters(), 2);
-  ASSERT_EQ(prepared->result_fields().size(), 2u);
-  EXPECT_EQ(prepared->result_fields()[1].name, "y");
-  EXPECT_EQ(prepared->result_fields()[1].type, Type::kDouble);
-  const auto two = prepared->Run({2.0, int64_t{5}});
-  ASSERT_TRUE(two.ok()) << two.status();
-  EXPECT_EQ(TextOf(two->rows), "1 | 1\n2 | 3\n");
-  EXPECT_EQ(TextOf(prepared->Run({int64_t{10}, int64_t{2}})->rows), "1 | 5\n");
-  EXPECT_EQ(TextOf(prepared->Run({std::monostate(), int64_t{2}})->rows), "1 | NULL\n");
-  EXPECT_EQ(SqlState(prepared->Run().status()), "08P01");
-  EXPECT_EQ(SqlState(prepared->Run({2.0, int64_t{1} << 40}).status()), "22003");
-  EXPECT_EQ(prepared->stats().plans, 1);
-  EXPECT_FALSE(prepared->Explain().empty());
-  EXPECT_EQ(SqlState(connection_.Prepare("SELECT 1; SELECT 2").status()), "0A000");
-  EXPECT_EQ(SqlState(connection_.Prepare("CREATE TABLE u (v INTEGER)").status()), "0A000");
-}
-
-TEST_F(ConnectionTest, PreparedReadsBoundTables) {
-  Run("CREATE TABLE t (i BIGINT PRIMARY KEY, val DOUBLE PRECISION); INSERT INTO t VALUES (0, 1), "
-      "(1, 2)");
-  auto sum = connection_.Prepare("SELECT SUM(val) FROM t");
-  ASSERT_TRUE(sum.ok()) << sum.status();
-  EXPECT_EQ(TextOf(sum->Run()->rows), "3\n");
-  const std::vector<double> values = {10, 20, 30};
-  auto owner = std::make_shared<std::vector<double>>(values);
-  owner->resize(16);  // readable past the end
-  const auto grid =
-      Table::Grid({"i"}, {3}, ColumnData::Borrow(std::span<const double>(owner->data(), 3), owner));
-  ASSERT_TRUE(grid.ok()) << grid.status();
-  EXPECT_EQ(grid->grid_extents(), std::vector<int64_t>{3});
-  EXPECT_EQ(grid->column_data<double>(1)->data(), owner->data());
-  ASSERT_TRUE(sum->Bind("t", *grid).ok());
-  EXPECT_EQ(TextOf(sum->Run()->rows), "60\n");
-  EXPECT_EQ(Rows("SELECT SUM(val) FROM t"), "3\n");
-  sum->Reset();
-  EXPECT_EQ(TextOf(sum->Run()->rows), "3\n");
-  EXPECT_EQ(SqlState(sum->Bind("u", *grid)), "42P01");
-  const auto other = Table::Grid({"j"}, {3}, *ColumnData::Copy<double>(values));
-  EXPECT_EQ(SqlState(sum->Bind("t", *other)), "42804");
-  auto update = connection_.Prepare("UPDATE t SET val = val + 1");
-  EXPECT_EQ(SqlState(update->Bind("t", *grid)), "0A000");
-  EXPECT_EQ(update->Run()->tag, "UPDATE 2");
-  EXPECT_EQ(update->Run()->tag, "UPDATE 2");
-  EXPECT_EQ(TextOf(sum->Run()->rows), "7\n");
-}
-
-TEST_F(ConnectionTest, TablesMadeByThePrograms) {
-  const std::vector<int64_t> k = {2, 0, 1};
-  const std::vector<double> v = {0.2, 0.0, 0.1};
-  const std::vector<std::string_view> s = {"b", "", "a"};
-  const std::vector<uint8_t> valid = {1, 0, 1};
-  const auto table = Table::Make(
-      {{{"k", Type::kBigInt, false}, {"v", Type::kDouble, false}, {"s", Type::kText, false}}, {0}},
-      {*ColumnData::Copy<int64_t>(k), *ColumnData::Copy<double>(v),
-       *ColumnData::CopyText(s, valid)});
-  ASSERT_TRUE(table.ok()) << table.status();
-  ASSERT_TRUE(connection_.CreateTable("t", *table).ok());
-  EXPECT_EQ(SqlState(connection_.CreateTable("t", *table)), "42P07");
-  EXPECT_EQ(Rows("SELECT * FROM t ORDER BY k"), "0 | 0 | NULL\n1 | 0.1 | a\n2 | 0.2 | b\n");
-  EXPECT_EQ(Error("INSERT INTO t VALUES (2, 0, '')").substr(0, 5), "23505");
-  const auto kept = connection_.GetTable("t");
-  Run("DELETE FROM t WHERE k = 0");
-  EXPECT_EQ(kept->num_rows(), 3);
-  EXPECT_EQ(connection_.GetTable("t")->num_rows(), 2);
-  ASSERT_TRUE(connection_.ReplaceTable("t", *table).ok());
-  EXPECT_EQ(Rows("SELECT COUNT(*) FROM t"), "3\n");
-  EXPECT_EQ(SqlState(connection_.GetTable("nope").status()), "42P01");
-  const std::vector<int64_t> twice = {1, 1, 1};
-  EXPECT_EQ(SqlState(Table::Make({{{"k", Type::kBigInt, false}}, {0}},
-                                 {*ColumnData::Copy<int64_t>(twice)})
-                         .status()),
-            "23505");
-  EXPECT_EQ(Table::Grid({"i", "j"}, {2, 2}, *ColumnData::Copy<double>(v)).status().message(),
-            "the extents hold 4 values, and there are 3");
-}
-
-TEST_F(ConnectionTest, GridsHaveTheirCoordinates) {
-  std::vector<float> values(6);
-  std::iota(values.begin(), values.end(), 0.0f);
-  const auto grid = Table::Grid({"i", "j"}, {2, 3}, *ColumnData::Copy<float>(values));
-  ASSERT_TRUE(connection_.CreateTable("g", *grid).ok());
-  EXPECT_EQ(Rows("SELECT * FROM g ORDER BY i, j"),
-            "0 | 0 | 0\n0 | 1 | 1\n0 | 2 | 2\n1 | 0 | 3\n1 | 1 | 4\n1 | 2 | 5\n");
-  const auto empty = Table::Grid({"i", "j"}, {0, 3}, *ColumnData::Copy<float>({}));
-  ASSERT_TRUE(empty.ok()) << empty.status();
-  EXPECT_EQ(empty->num_rows(), 0);
-}
-
-TEST_F(ConnectionTest, PlansAreBuiltInCode) {
-  Run("CREATE TABLE w (i INTEGER PRIMARY KEY, v DOUBLE PRECISION); INSERT INTO w VALUES (0, 1), "
-      "(1, 2)");
-  Run("CREATE TABLE x (n INTEGER, i INTEGER, v DOUBLE PRECISION, PRIMARY KEY (n, i));"
-      "INSERT INTO x VALUES (0, 0, 1), (0, 1, 1), (1, 0, 2), (1, 1, 0)");
-  Plan w = Plan::Scan("w");
-  Plan x = Plan::Scan("x");
-  Plan y = x.Join(w, JoinKind::kInner, Left("i") == Right("i"),
-                  {{"n", Left("n")}, {"p", Left("v") * Right("v")}})
-               .GroupBy({"n"}, {{"p", Sum(Col("p"))}});
-  Plan loss = y.Aggregate({{"l", Sum(Col("p") * Col("p"))}});
-  EXPECT_EQ(TextOf(connection_.Query(y.Sort({{Col("n")}}))->rows), "0 | 3\n1 | 2\n");
-  EXPECT_EQ(TextOf(connection_.Query(loss)->rows), "13\n");
-  // d/dw of (w0 + w1)^2 + (2 w0)^2
-  const auto gradient = connection_.Query(Plan::Grad(loss, w, {"v"}).Sort({{Col("i")}}));
-  ASSERT_TRUE(gradient.ok()) << gradient.status();
-  EXPECT_EQ(TextOf(gradient->rows), "0 | 1 | 14\n1 | 2 | 6\n");
-  auto step = connection_.Prepare({{"w", {{"v", Col("v") - 0.5 * Gradient(loss, "v")}}}});
-  ASSERT_TRUE(step.ok()) << step.status();
-  ASSERT_TRUE(step->Run().ok());
-  EXPECT_EQ(Rows("SELECT v FROM w ORDER BY i"), "-6\n-1\n");
-  EXPECT_EQ(SqlState(connection_.Query(w.Filter(Col("nope") > 1)).status()), "42703");
-}
-
-TEST_F(ConnectionTest, PlanOperatorsMeanTheirSql) {
-  Plan s = Plan::Series(1, 6);
-  EXPECT_EQ(
-      TextOf(
-          connection_
-              .Query(
-                  s.Filter(Col("i") % 2 == 0 || Col("i") == 1).With({{"j", -Col("i")}}).Limit(2, 1))
-              ->rows),
-      "2 | -2\n4 | -4\n");
-  EXPECT_EQ(TextOf(connection_
-                       .Query(s.With({{"r", Over(Sum(Col("i")),
-                                                 {{},
-                                                  {{Col("i"), true}},
-                                                  "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"})}})
-                                  .Sort({{Col("i")}})
-                                  .Limit(2))
-                       ->rows),
-            "1 | 3\n2 | 5\n");
-  EXPECT_EQ(TextOf(connection_
-                       .Query(s.UnionAll(s).Distinct().Aggregate(
-                           {{"n", CountStar()}, {"m", Max(Col("i"))}}))
-                       ->rows),
-            "6 | 6\n");
-  EXPECT_EQ(
-      TextOf(connection_
-                 .Query(s.Project({{"c", Case({{Col("i") < 2, Text("it's")}}, Null())}}).Limit(2))
-                 ->rows),
-      "it's\nNULL\n");
-}
-
 TEST_F(ConnectionTest, CancelStopsAStatement) {
   connection_.SetProgressCallback([this](double) {
     connection_.Cancel();
@@ -551,86 +351,6 @@ TEST_F(ConnectionTest, CancelStopsAStatement) {
             "57014");
   connection_.SetProgressCallback(nullptr);
   EXPECT_EQ(Rows("SELECT COUNT(*) FROM t"), "0\n");
-}
-
-class CopyTest : public ConnectionTest {
- protected:
-  CopyTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "adjoin_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~CopyTest() override { std::filesystem::remove_all(folder_); }
-  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  void WriteFile(const std::string& name, const std::string& text) const {
-    std::ofstream(Path(name)) << text;
-  }
-  std::string ReadFile(const std::string& name) const {
-    std::stringstream text;
-    text << std::ifstream(Path(name)).rdbuf();
-    return text.str();
-  }
-  std::filesystem::path folder_;
-};
-
-TEST_F(CopyTest, CsvInAndOut) {
-  Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION, s TEXT)");
-  WriteFile("in.csv", "k;v;s\n1;0.1;a\n2;;\"x;y\"\n");
-  EXPECT_EQ(Tag("COPY t FROM '" + Path("in.csv") + "' WITH (FORMAT csv, HEADER, DELIMITER ';')"),
-            "COPY 2");
-  EXPECT_EQ(Rows("SELECT * FROM t ORDER BY k"), "1 | 0.1 | a\n2 | NULL | x;y\n");
-  EXPECT_EQ(Tag("COPY (SELECT s, k FROM t ORDER BY k DESC) TO '" + Path("out.csv") +
-                "' (FORMAT csv, HEADER, NULL 'none')"),
-            "COPY 2");
-  EXPECT_EQ(ReadFile("out.csv"), "s,k\nx;y,2\na,1\n");
-  WriteFile("some.csv", "3\n4\n");
-  Run("COPY t (k) FROM '" + Path("some.csv") + "' CSV");
-  EXPECT_EQ(Rows("SELECT * FROM t WHERE k > 2 ORDER BY k"), "3 | NULL | NULL\n4 | NULL | NULL\n");
-}
-
-TEST_F(CopyTest, FailedCopiesChangeNothing) {
-  Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION); INSERT INTO t VALUES (1, 1)");
-  WriteFile("bad.csv", "2,2\n3,x\n");
-  const std::string from = "COPY t FROM '" + Path("bad.csv") + "' (FORMAT csv)";
-  EXPECT_THAT(Error(from),
-              HasSubstr("22P02 invalid input syntax for type double precision: \"x\""));
-  EXPECT_THAT(Error(from), HasSubstr("line 2, column 2"));
-  WriteFile("bad.csv", "2,2\n1,3\n");
-  EXPECT_EQ(Error(from).substr(0, 5), "23505");
-  WriteFile("bad.csv", "2,2,2\n");
-  EXPECT_EQ(Error(from).substr(0, 5), "22P04");
-  EXPECT_THAT(
-      Error("COPY t FROM '/nowhere/x.csv' (FORMAT csv)"),
-      HasSubstr(
-          "58P01 could not open file \"/nowhere/x.csv\" for reading: No such file or directory"));
-  EXPECT_EQ(Error("COPY nope FROM '" + Path("bad.csv") + "' (FORMAT csv)"),
-            "42P01 relation \"nope\" does not exist");
-  EXPECT_EQ(Error("COPY t (nope) FROM '" + Path("bad.csv") + "' (FORMAT csv)"),
-            "42703 column \"nope\" of relation \"t\" does not exist");
-  EXPECT_EQ(Error("COPY t FROM '" + Path("bad.csv") + "'").substr(0, 5), "0A000");
-  EXPECT_EQ(Error("COPY t TO '" + Path("o") + "' (FORMAT csv, NOPE 1)"),
-            "42601 option \"nope\" not recognized");
-  EXPECT_EQ(Error("COPY t TO '" + Path("o") + "' (FORMAT csv, DELIMITER 'ab')"),
-            "0A000 COPY delimiter must be a single one-byte character");
-  WriteFile("keep.csv", "kept");
-  EXPECT_EQ(Error("COPY (SELECT 1 / (k - 1) FROM t) TO '" + Path("keep.csv") + "' (FORMAT csv)")
-                .substr(0, 5),
-            "22012");
-  EXPECT_EQ(ReadFile("keep.csv"), "kept");
-  EXPECT_EQ(Rows("SELECT * FROM t"), "1 | 1\n");
-}
-
-TEST_F(CopyTest, NpyIsAGrid) {
-  Run("CREATE TABLE g (i BIGINT, j BIGINT, val DOUBLE PRECISION, PRIMARY KEY (i, j))");
-  Run("INSERT INTO g VALUES (0, 0, 1), (0, 1, 2), (1, 0, 3), (1, 1, 4)");
-  EXPECT_EQ(Tag("COPY g TO '" + Path("g.npy") + "' (FORMAT npy)"), "COPY 4");
-  Run("CREATE TABLE h (i BIGINT, j BIGINT, val REAL, PRIMARY KEY (i, j))");
-  EXPECT_EQ(Tag("COPY h FROM '" + Path("g.npy") + "' (FORMAT npy)"), "COPY 4");
-  EXPECT_EQ(Rows("SELECT * FROM h ORDER BY i, j"), "0 | 0 | 1\n0 | 1 | 2\n1 | 0 | 3\n1 | 1 | 4\n");
-  EXPECT_EQ(connection_.GetTable("h")->grid_extents(), (std::vector<int64_t>{2, 2}));
-  std::filesystem::resize_file(Path("g.npy"), std::filesystem::file_size(Path("g.npy")) - 3);
-  Run("DELETE FROM h");
-  EXPECT_EQ(Error("COPY h FROM '" + Path("g.npy") + "' (FORMAT npy)").substr(0, 5), "22P04");
-  EXPECT_EQ(Rows("SELECT COUNT(*) FROM h"), "0\n");
 }
 
 }  // namespace

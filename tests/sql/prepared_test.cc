@@ -1,0 +1,109 @@
+// Prepared statements, and the tables that programs make and hand over.
+#include "adjoin/prepared.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/sql/connection_fixture.h"
+
+namespace adjoin::api {
+namespace {
+
+using PreparedTest = ConnectionTest;
+
+TEST_F(PreparedTest, PreparedRunsWithParametersAndCounts) {
+  Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION); INSERT INTO t VALUES (1, 0.5), "
+      "(2, 1.5)");
+  auto prepared = connection_.Prepare("SELECT k, v * $1 AS y FROM t WHERE k < $2 ORDER BY k");
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(prepared->num_parameters(), 2);
+  ASSERT_EQ(prepared->result_fields().size(), 2u);
+  EXPECT_EQ(prepared->result_fields()[1].name, "y");
+  EXPECT_EQ(prepared->result_fields()[1].type, Type::kDouble);
+  const auto two = prepared->Run({2.0, int64_t{5}});
+  ASSERT_TRUE(two.ok()) << two.status();
+  EXPECT_EQ(TextOf(two->rows), "1 | 1\n2 | 3\n");
+  EXPECT_EQ(TextOf(prepared->Run({int64_t{10}, int64_t{2}})->rows), "1 | 5\n");
+  EXPECT_EQ(TextOf(prepared->Run({std::monostate(), int64_t{2}})->rows), "1 | NULL\n");
+  EXPECT_EQ(SqlState(prepared->Run().status()), "08P01");
+  EXPECT_EQ(SqlState(prepared->Run({2.0, int64_t{1} << 40}).status()), "22003");
+  EXPECT_EQ(prepared->stats().plans, 1);
+  EXPECT_FALSE(prepared->Explain().empty());
+  EXPECT_EQ(SqlState(connection_.Prepare("SELECT 1; SELECT 2").status()), "0A000");
+  EXPECT_EQ(SqlState(connection_.Prepare("CREATE TABLE u (v INTEGER)").status()), "0A000");
+}
+
+TEST_F(PreparedTest, PreparedReadsBoundTables) {
+  Run("CREATE TABLE t (i BIGINT PRIMARY KEY, val DOUBLE PRECISION); INSERT INTO t VALUES (0, 1), "
+      "(1, 2)");
+  auto sum = connection_.Prepare("SELECT SUM(val) FROM t");
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  EXPECT_EQ(TextOf(sum->Run()->rows), "3\n");
+  const std::vector<double> values = {10, 20, 30};
+  auto owner = std::make_shared<std::vector<double>>(values);
+  owner->resize(16);  // readable past the end
+  const auto grid =
+      Table::Grid({"i"}, {3}, ColumnData::Borrow(std::span<const double>(owner->data(), 3), owner));
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  EXPECT_EQ(grid->grid_extents(), std::vector<int64_t>{3});
+  EXPECT_EQ(grid->column_data<double>(1)->data(), owner->data());
+  ASSERT_TRUE(sum->Bind("t", *grid).ok());
+  EXPECT_EQ(TextOf(sum->Run()->rows), "60\n");
+  EXPECT_EQ(Rows("SELECT SUM(val) FROM t"), "3\n");
+  sum->Reset();
+  EXPECT_EQ(TextOf(sum->Run()->rows), "3\n");
+  EXPECT_EQ(SqlState(sum->Bind("u", *grid)), "42P01");
+  const auto other = Table::Grid({"j"}, {3}, *ColumnData::Copy<double>(values));
+  EXPECT_EQ(SqlState(sum->Bind("t", *other)), "42804");
+  auto update = connection_.Prepare("UPDATE t SET val = val + 1");
+  EXPECT_EQ(SqlState(update->Bind("t", *grid)), "0A000");
+  EXPECT_EQ(update->Run()->tag, "UPDATE 2");
+  EXPECT_EQ(update->Run()->tag, "UPDATE 2");
+  EXPECT_EQ(TextOf(sum->Run()->rows), "7\n");
+}
+
+TEST_F(PreparedTest, TablesMadeByThePrograms) {
+  const std::vector<int64_t> k = {2, 0, 1};
+  const std::vector<double> v = {0.2, 0.0, 0.1};
+  const std::vector<std::string_view> s = {"b", "", "a"};
+  const std::vector<uint8_t> valid = {1, 0, 1};
+  const auto table = Table::Make(
+      {{{"k", Type::kBigInt, false}, {"v", Type::kDouble, false}, {"s", Type::kText, false}}, {0}},
+      {*ColumnData::Copy<int64_t>(k), *ColumnData::Copy<double>(v),
+       *ColumnData::CopyText(s, valid)});
+  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_TRUE(connection_.CreateTable("t", *table).ok());
+  EXPECT_EQ(SqlState(connection_.CreateTable("t", *table)), "42P07");
+  EXPECT_EQ(Rows("SELECT * FROM t ORDER BY k"), "0 | 0 | NULL\n1 | 0.1 | a\n2 | 0.2 | b\n");
+  EXPECT_EQ(Error("INSERT INTO t VALUES (2, 0, '')").substr(0, 5), "23505");
+  const auto kept = connection_.GetTable("t");
+  Run("DELETE FROM t WHERE k = 0");
+  EXPECT_EQ(kept->num_rows(), 3);
+  EXPECT_EQ(connection_.GetTable("t")->num_rows(), 2);
+  ASSERT_TRUE(connection_.ReplaceTable("t", *table).ok());
+  EXPECT_EQ(Rows("SELECT COUNT(*) FROM t"), "3\n");
+  EXPECT_EQ(SqlState(connection_.GetTable("nope").status()), "42P01");
+  const std::vector<int64_t> twice = {1, 1, 1};
+  EXPECT_EQ(SqlState(Table::Make({{{"k", Type::kBigInt, false}}, {0}},
+                                 {*ColumnData::Copy<int64_t>(twice)})
+                         .status()),
+            "23505");
+  EXPECT_EQ(Table::Grid({"i", "j"}, {2, 2}, *ColumnData::Copy<double>(v)).status().message(),
+            "the extents hold 4 values, and there are 3");
+}
+
+TEST_F(PreparedTest, GridsHaveTheirCoordinates) {
+  std::vector<float> values(6);
+  std::iota(values.begin(), values.end(), 0.0f);
+  const auto grid = Table::Grid({"i", "j"}, {2, 3}, *ColumnData::Copy<float>(values));
+  ASSERT_TRUE(connection_.CreateTable("g", *grid).ok());
+  EXPECT_EQ(Rows("SELECT * FROM g ORDER BY i, j"),
+            "0 | 0 | 0\n0 | 1 | 1\n0 | 2 | 2\n1 | 0 | 3\n1 | 1 | 4\n1 | 2 | 5\n");
+  const auto empty = Table::Grid({"i", "j"}, {0, 3}, *ColumnData::Copy<float>({}));
+  ASSERT_TRUE(empty.ok()) << empty.status();
+  EXPECT_EQ(empty->num_rows(), 0);
+}
+
+}  // namespace
+}  // namespace adjoin::api
