@@ -232,7 +232,7 @@ bool KeyTable::CoverDense(const uint64_t* words, const uint64_t* nulls, int64_t 
   }
   if (low > high) return true;
   const auto size = static_cast<int64_t>(dense_.size());
-  if (size > 0) low = std::min(low, dense_first_), high = std::max(high, dense_first_ + size - 1);
+  if (size > 0) low = std::min(low, dense_first_), high = std::max(high, dense_first_ + (size - 1));
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   if (range >= static_cast<uint64_t>(std::max(kAlwaysDense, 8 * (size_ + n)))) return false;
   const auto needed = static_cast<int64_t>(range) + 1;
@@ -246,7 +246,7 @@ bool KeyTable::CoverDense(const uint64_t* words, const uint64_t* nulls, int64_t 
     if (static_cast<uint64_t>(std::max<int64_t>(0, slack)) > below) slack = 0;
     low -= std::max<int64_t>(0, slack);
   } else {
-    slack = std::min(slack, std::numeric_limits<int64_t>::max() - high);
+    if (high > 0) slack = std::min(slack, std::numeric_limits<int64_t>::max() - high);
   }
   std::vector<int32_t> wider(static_cast<size_t>(needed + std::max<int64_t>(0, slack)), 0);
   if (size > 0) std::copy(dense_.begin(), dense_.end(), wider.begin() + (dense_first_ - low));

@@ -162,7 +162,9 @@ absl::StatusOr<ExprBuilder::Id> ExprCompiler::CompileCase(const Expr& expr, Id a
     ADJOIN_ASSIGN_OR_RETURN(const Id condition, CompileIn(expr.args[i], active));
     const Id taken = builder_.Mask(ExprOpcode::kMaskTrue, active, condition);
     ADJOIN_ASSIGN_OR_RETURN(const Id value, CompileIn(expr.args[i + 1], taken));
-    branches.emplace_back(taken, value);
+    // Blended in every row, active or not: the value may be shared with where more rows are active.
+    branches.emplace_back(builder_.Mask(ExprOpcode::kMaskTrue, ExprBuilder::kAlways, condition),
+                          value);
     active = builder_.Mask(ExprOpcode::kMaskNotTrue, active, condition);
   }
   Id result;

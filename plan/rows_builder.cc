@@ -92,7 +92,8 @@ absl::StatusOr<int> RowsBuilder::Lower(const NodeRef& root) {
   if (const std::optional<int> slot = ProvidedSlot(root)) return *slot;
   if (state.root_slot >= 0) return state.root_slot;
   const auto done = [&](const NodeRef& n) { return states_.at(n.get()).lowered; };
-  for (const NodeRef& node : OrderBelow({root}, done)) {
+  const auto stop = [&](const NodeRef& n) { return done(n) || IsProvided(n); };
+  for (const NodeRef& node : OrderBelow({root}, stop)) {
     if (!done(node)) ADJOIN_RETURN_IF_ERROR(LowerNode(states_.at(node.get())));
   }
   return state.root_slot;

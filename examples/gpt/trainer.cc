@@ -85,6 +85,13 @@ absl::Status Trainer::Prepare() {
   if (!batch.ok()) return batch.status();
   absl::Status made = CreateTables(connection_, parameters_, *values, *batch, options_.dtype);
   if (!made.ok()) return made;
+  const int64_t measured_rows = kMeasuredCharacters / size_.context;
+  auto train = Batch(text_.train(), measured_rows, size_.context, 0, options_.data_seed + 1);
+  if (!train.ok()) return train.status();
+  auto valid = Batch(text_.valid(), measured_rows, size_.context, 0, options_.data_seed + 1);
+  if (!valid.ok()) return valid.status();
+  measured_train_ = *train;
+  measured_valid_ = *valid;
   for (const auto& [statement, sql] :
        {std::pair{&step_, model->Step(parameters_, options_.learning_rate)},
         std::pair{&loss_, model->Loss()}, std::pair{&logits_, model->NextLogits()}}) {
@@ -105,10 +112,8 @@ int64_t Trainer::num_parameters() const {
   return total;
 }
 
-absl::StatusOr<double> Trainer::Loss(const std::vector<int64_t>& part, uint64_t seed) {
-  auto batch = Batch(part, kMeasuredBatches * size_.batch, size_.context, std::ssize(curve_), seed);
-  if (!batch.ok()) return batch.status();
-  if (absl::Status bound = loss_->Bind("batch", *batch); !bound.ok()) return bound;
+absl::StatusOr<double> Trainer::Loss(const Table& batch) {
+  if (absl::Status bound = loss_->Bind("batch", batch); !bound.ok()) return bound;
   auto result = loss_->Run();
   if (!result.ok()) return result.status();
   auto loss = Doubles(result->rows, 0);
@@ -117,9 +122,9 @@ absl::StatusOr<double> Trainer::Loss(const std::vector<int64_t>& part, uint64_t 
 }
 
 absl::Status Trainer::MeasureLosses(int64_t step) {
-  auto train = Loss(text_.train(), options_.data_seed + 1);
+  auto train = Loss(measured_train_);
   if (!train.ok()) return train.status();
-  auto valid = Loss(text_.valid(), options_.data_seed + 2);
+  auto valid = Loss(measured_valid_);
   if (!valid.ok()) return valid.status();
   curve_.push_back({step, *train, *valid});
   return absl::OkStatus();

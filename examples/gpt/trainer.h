@@ -60,7 +60,7 @@ class Trainer {
  private:
   Trainer(TrainOptions options, Size size, Text text, adjoin::api::Connection connection);
   absl::Status Prepare();
-  absl::StatusOr<double> Loss(const std::vector<int64_t>& part, uint64_t seed);
+  absl::StatusOr<double> Loss(const adjoin::api::Table& batch);
   absl::Status MeasureLosses(int64_t step);
   absl::StatusOr<std::vector<double>> NextLogits(const std::vector<int64_t>& tokens);
 
@@ -70,6 +70,7 @@ class Trainer {
   std::vector<Parameter> parameters_;
   adjoin::api::Connection connection_;
   std::unique_ptr<adjoin::api::Prepared> step_, loss_, logits_;
+  adjoin::api::Table measured_train_, measured_valid_;
   std::vector<CurvePoint> curve_;
 };
 

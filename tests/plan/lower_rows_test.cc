@@ -223,6 +223,22 @@ TEST_F(LowerRowsByHand, LimitStopsBeforeLaterErrors) {
   }
 }
 
+// A CASE inside a branch is also read outside of it: its value must be right in rows where the
+// branch is not taken.
+TEST_F(LowerRowsByHand, NestedCasesAreShared) {
+  const ExprRef low = CallNamed("<", {Col(0), Int(3)}, TypeId::kBool);
+  const ExprRef odd =
+      CallNamed("=", {CallNamed("%", {Col(0), Int(2)}, TypeId::kInt64), Int(1)}, TypeId::kBool);
+  const ExprRef inner = CaseExpr({odd, Int(1), Int(0)});
+  const NodeRef node =
+      planner_.Make(Project{{CaseExpr({low, inner, Int(7)}), inner}}, {SeriesTo(4)});
+  const Rows expected = {{Value::Int(1), Value::Int(1)},
+                         {Value::Int(0), Value::Int(0)},
+                         {Value::Int(7), Value::Int(1)},
+                         {Value::Int(7), Value::Int(0)}};
+  EXPECT_EQ(Run(node, kSettings[0]), expected);
+}
+
 TEST_F(LowerRowsByHand, CancelStopsARun) {
   RunControl control;
   control.cancelled = true;
