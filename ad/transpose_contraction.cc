@@ -77,7 +77,15 @@ absl::Status Transposer::operator()(const Contraction& c) {
     ExprRef took_part;  // rows with a NULL join column met nothing
     for (size_t k = 0; k < c.on.size(); ++k) {
       const ExprRef own = reverse.Remap(self.on(k), view), others = reverse.Remap(other.on(k), other_view);
-      keys.push_back({own->index, {1, others->index}});
+      // A join column that is a key too: its group meets only the other's rows that it joined.
+      const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key& have) {
+        return have.column == own->index && have.from.side == 0;
+      });
+      if (key != keys.end()) {
+        transposed.on.push_back({BaseColumn(groups, key->from.column), others, /*null_safe=*/true});
+      } else {
+        keys.push_back({own->index, {1, others->index}});
+      }
       if (!c.on[k].null_safe) {
         const ExprRef present = IsNotNull(own);
         took_part = took_part == nullptr ? present : CallNamed("and", {took_part, present}, TypeId::kBool);

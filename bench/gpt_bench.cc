@@ -34,6 +34,7 @@ struct Options {
   int threads = 1;
   double seconds = 3;
   bool json = false;
+  bool explain = false;
 };
 
 struct Timing {
@@ -179,6 +180,7 @@ absl::Status Run(const Options& options) {
   }
   auto timing = Time(*step, options.seconds);
   if (!timing.ok()) return timing.status();
+  if (options.explain) std::fputs(step->Explain(/*analyze=*/true).c_str(), stderr);
   Print(options, *timing, step->stats(), database->memory_peak(), *loss);
   return absl::OkStatus();
 }
@@ -200,6 +202,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seconds", options.seconds, "time spent on timed steps")->capture_default_str();
   app.add_flag("--json", options.json, "print one JSON line");
+  app.add_flag("--explain", options.explain, "print the program and the last step's times to stderr");
   CLI11_PARSE(app, argc, argv);
   if (absl::Status status = gpt::Run(options); !status.ok()) {
     std::fputs(adjoin::api::FormatError(status).c_str(), stderr);

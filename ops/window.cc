@@ -81,6 +81,9 @@ absl::Status WindowStep::Run(RunState& state) const {
     results.push_back(std::make_unique<WindowColumn>(call, exprs, rows));
   }
   const std::vector<size_t> bounds = TaskBounds(partitions, options_.morsel_rows);
+  const bool by_distance = spec_.frame.mode == WindowFrameMode::kRange && spec_.num_order == 1;
+  const Vector* range_key = by_distance ? &exprs[spec_.num_partition] : nullptr;
+  const bool descending = by_distance && spec_.orders[0].descending;
   const auto body = [&](int64_t task) -> absl::Status {
     if (state.control != nullptr) ADJOIN_RETURN_IF_ERROR(state.control->Check());
     for (size_t p = bounds[task]; p < bounds[task + 1]; ++p) {
@@ -88,7 +91,7 @@ absl::Status WindowStep::Run(RunState& state) const {
           std::span(partitions.rows)
               .subspan(partitions.begins[p], partitions.begins[p + 1] - partitions.begins[p]);
       SortRows(order, members);
-      const WindowPartition partition(members, order);
+      const WindowPartition partition(members, order, range_key, descending);
       for (auto& result : results) ADJOIN_RETURN_IF_ERROR(result->Compute(spec_.frame, partition));
     }
     return absl::OkStatus();

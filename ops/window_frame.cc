@@ -1,6 +1,8 @@
 #include "ops/window_frame.h"
 
 #include <algorithm>
+#include <cmath>
+#include <ranges>
 
 namespace adjoin {
 namespace {
@@ -12,10 +14,35 @@ int64_t Shifted(int64_t position, int64_t offset, int64_t size) {
   return position + offset;
 }
 
+bool IsOffset(WindowFrameBound bound) {
+  return bound == WindowFrameBound::kPreceding || bound == WindowFrameBound::kFollowing;
+}
+
+// The distance from a to b of one numeric type, compared with an offset: negative, zero or positive
+// where it is less, equal or more; false of any NaN.
+template <typename F>
+bool CompareDistance(const Vector& key, int64_t a, int64_t b, bool descending, int64_t offset,
+                     F&& compare) {
+  return WithElementType(key.type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_floating_point_v<T>) {
+      const double distance =
+          static_cast<double>(key.as<T>()[b]) - static_cast<double>(key.as<T>()[a]);
+      return compare(descending ? -distance : distance, static_cast<double>(offset));
+    } else if constexpr (std::is_integral_v<T>) {
+      const __int128 distance = static_cast<__int128>(key.as<T>()[b]) - key.as<T>()[a];
+      return compare(descending ? -distance : distance, static_cast<__int128>(offset));
+    } else {
+      return false;
+    }
+  });
+}
+
 }  // namespace
 
-WindowPartition::WindowPartition(std::span<const int64_t> rows, const SortCodes& order)
-    : rows_(rows) {
+WindowPartition::WindowPartition(std::span<const int64_t> rows, const SortCodes& order,
+                                 const Vector* range_key, bool descending)
+    : range_key_(range_key), descending_(descending), rows_(rows) {
   group_of_.resize(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     if (i == 0 || !order.Equal(rows[i - 1], rows[i]))
@@ -25,7 +52,63 @@ WindowPartition::WindowPartition(std::span<const int64_t> rows, const SortCodes&
   group_begin_.push_back(static_cast<int64_t>(rows.size()));
 }
 
+bool WindowPartition::IsNumber(int64_t group) const {
+  const int64_t at = row_of_group(group);
+  if (range_key_->is_null(at)) return false;
+  return WithElementType(range_key_->type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_floating_point_v<T>) return !std::isnan(range_key_->as<T>()[at]);
+    return std::is_integral_v<T>;
+  });
+}
+
+// NULL and NaN have no distance to a number: there the order alone decides.
+bool WindowPartition::AtLeast(int64_t group, int64_t other, int64_t offset) const {
+  if (group == other) return offset <= 0;
+  if (!IsNumber(other)) return other > group;
+  return CompareDistance(*range_key_, row_of_group(group), row_of_group(other), descending_, offset,
+                         [](auto distance, auto limit) { return distance >= limit; });
+}
+
+bool WindowPartition::AtMost(int64_t group, int64_t other, int64_t offset) const {
+  if (group == other) return offset >= 0;
+  if (!IsNumber(other)) return other < group;
+  return CompareDistance(*range_key_, row_of_group(group), row_of_group(other), descending_, offset,
+                         [](auto distance, auto limit) { return distance <= limit; });
+}
+
+// Bounds by distance are found by bisection of the peer groups, whose keys ascend in the order's
+// direction.
+PositionRange WindowPartition::RangeFrame(const WindowFrameSpec& spec, int64_t position) const {
+  const int64_t here = group(position);
+  WindowFrameSpec by_peers = spec;
+  if (IsOffset(spec.start)) by_peers.start = WindowFrameBound::kCurrentRow;
+  if (IsOffset(spec.end)) by_peers.end = WindowFrameBound::kCurrentRow;
+  PositionRange frame = FrameOf(by_peers, position);
+  if (!IsNumber(here)) return frame;  // the peers of a NULL or NaN, whatever the offset
+  const auto groups = std::views::iota(int64_t{0}, num_groups());
+  if (IsOffset(spec.start)) {
+    const int64_t offset =
+        spec.start == WindowFrameBound::kPreceding ? -spec.start_offset : spec.start_offset;
+    const auto first =
+        std::ranges::partition_point(groups, [&](int64_t g) { return !AtLeast(here, g, offset); });
+    frame.begin = group_begin_[first - groups.begin()];
+  }
+  if (IsOffset(spec.end)) {
+    const int64_t offset =
+        spec.end == WindowFrameBound::kPreceding ? -spec.end_offset : spec.end_offset;
+    const auto last =
+        std::ranges::partition_point(groups, [&](int64_t g) { return AtMost(here, g, offset); });
+    frame.end = group_begin_[last - groups.begin()];
+  }
+  return frame;
+}
+
 PositionRange WindowPartition::FrameOf(const WindowFrameSpec& spec, int64_t position) const {
+  if (range_key_ != nullptr && spec.mode == WindowFrameMode::kRange &&
+      (IsOffset(spec.start) || IsOffset(spec.end))) {
+    return RangeFrame(spec, position);
+  }
   const bool rows = spec.mode == WindowFrameMode::kRows;
   const int64_t here = rows ? position : group(position);
   const int64_t units = rows ? size() : num_groups();

@@ -19,7 +19,7 @@ enum class WindowFrameBound : uint8_t {
 };
 enum class WindowFrameExclusion : uint8_t { kNone, kCurrentRow, kGroup, kTies };
 
-// RANGE knows no offsets here: its bounds are unbounded or the current row's peers.
+// Offsets of RANGE are distances of the one ORDER BY key.
 struct WindowFrameSpec {
   WindowFrameMode mode = WindowFrameMode::kRange;
   WindowFrameBound start = WindowFrameBound::kUnboundedPreceding;
@@ -36,8 +36,10 @@ struct PositionRange {
 // One partition: its rows in order, and their peer groups.
 class WindowPartition {
  public:
-  // `rows`: table row numbers in window order.
-  WindowPartition(std::span<const int64_t> rows, const SortCodes& order);
+  // `rows`: table row numbers in window order. `range_key`: the ORDER BY key by table row, where
+  // RANGE has offsets.
+  WindowPartition(std::span<const int64_t> rows, const SortCodes& order,
+                  const Vector* range_key = nullptr, bool descending = false);
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
   int64_t row(int64_t position) const { return rows_[static_cast<size_t>(position)]; }
   int64_t group(int64_t position) const { return group_of_[static_cast<size_t>(position)]; }
@@ -53,6 +55,16 @@ class WindowPartition {
   int FrameParts(const WindowFrameSpec& spec, int64_t position, PositionRange parts[3]) const;
 
  private:
+  PositionRange RangeFrame(const WindowFrameSpec& spec, int64_t position) const;
+  bool IsNumber(int64_t group) const;
+  // Whether the key of `other` is at least / at most `offset` past that of `group`, in the
+  // direction of the order.
+  bool AtLeast(int64_t group, int64_t other, int64_t offset) const;
+  bool AtMost(int64_t group, int64_t other, int64_t offset) const;
+  int64_t row_of_group(int64_t group) const { return row(group_begin_[group]); }
+
+  const Vector* range_key_;
+  bool descending_;
   std::span<const int64_t> rows_;
   std::vector<int32_t> group_of_;
   std::vector<int64_t> group_begin_;  // one more than groups

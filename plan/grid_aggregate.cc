@@ -84,7 +84,7 @@ AxisArray GridLowering::Count(const GridRelation& r, const AxisArray& ok, const 
 
 std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(const GridRelation& r, AggregateFunction f,
                                                                 const ExprRef& arg, const ExprRef& filter, TypeId type,
-                                                                const std::vector<int>& kept) {
+                                                                const std::vector<int>& kept, bool grouped) {
   AxisArray ok = r.mask;
   if (filter != nullptr) {
     auto t = Translate(r, filter);
@@ -99,9 +99,10 @@ std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(const GridRelat
   ok = And(r, ok, value->valid);
   if (f == AggregateFunction::kCount) return Typed{Cast(r, Count(r, ok, kept), TypeId::kInt64), {}};
   if (!IsFloat(arg->type)) return std::nullopt;  // exact integer sums, booleans and text: the Rows layout
-  // NULL where nothing was aggregated.
+  // NULL where nothing was aggregated. A group that exists has a row: only NULLs and filters can leave nothing.
   AxisArray some;
-  if (!ok.none()) some = Simplify(Reduce(r, ReduceOp::kAny, ok, kept));
+  const bool whole_group = grouped && ok.id == r.mask.id && ok.axes == r.mask.axes;
+  if (!ok.none() && !whole_group) some = Simplify(Reduce(r, ReduceOp::kAny, ok, kept));
   const auto masked = [&](double identity) {
     return Select(r, ok, value->value, Constant(Value::Float(identity), arg->type));
   };
@@ -150,7 +151,7 @@ GridLowering::Maybe GridLowering::LowerGroupBy(const Node& n, const GroupBy& g) 
   for (const Aggregate& a : g.aggregates) {
     const bool extreme = a.function == AggregateFunction::kMin || a.function == AggregateFunction::kMax;
     if (a.distinct && !extreme) return std::nullopt;
-    auto value = ReduceAggregate(r, a.function, a.arg, a.filter, a.type, *kept);
+    auto value = ReduceAggregate(r, a.function, a.arg, a.filter, a.type, *kept, !g.keys.empty());
     if (!value) return std::nullopt;
     GridColumn c;
     c.kind = GridColumn::Kind::kArray;
@@ -181,7 +182,7 @@ GridLowering::Maybe GridLowering::LowerWindow(const Node& n, const Window& w) {
       case WindowFunction::kMax: f = AggregateFunction::kMax; break;
       default: return std::nullopt;
     }
-    auto value = ReduceAggregate(r, f, call.args.empty() ? nullptr : call.args[0], call.filter, call.type, *kept);
+    auto value = ReduceAggregate(r, f, call.args.empty() ? nullptr : call.args[0], call.filter, call.type, *kept, true);
     if (!value) return std::nullopt;
     GridColumn c;
     c.kind = GridColumn::Kind::kArray;

@@ -445,7 +445,8 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
   }
 
   AxisArray some;
-  if (!ok.none()) some = Simplify(Reduce(r, ReduceOp::kAny, ok, *kept));
+  const bool whole_group = !keys.empty() && ok.id == r.mask.id && ok.axes == r.mask.axes;
+  if (!ok.none() && !whole_group) some = Simplify(Reduce(r, ReduceOp::kAny, ok, *kept));
   std::vector<int> to(r.extents.size(), -1);
   GridRelation out;
   for (size_t k = 0; k < kept->size(); ++k) {

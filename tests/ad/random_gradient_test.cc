@@ -90,7 +90,7 @@ int ForEachGradient(const Check& check) {
   const auto [from, count] = Seeds();
   int answered = 0;
   for (uint64_t seed = from; seed < from + count && !testing::Test::HasFailure(); ++seed) {
-    RandomPlan plan(5000 + seed, 3 + static_cast<int>(seed % 10));
+    RandomPlan plan(5000 + seed, 3 + static_cast<int>(seed % 10), /*float_keys=*/false);
     for (const Question& q : QuestionsOf(plan)) {
       const absl::StatusOr<NodeRef> gradient = GradientPlan(q, plan.planner());
       if (!gradient.ok()) {
@@ -136,7 +136,7 @@ TEST(RandomGradientTest, EngineAgreesWithInterpreter) {
         const absl::StatusOr<Rows> expected = Interpret(gradient, plan.tables());
         ASSERT_TRUE(expected.ok()) << expected.status() << "\n" << ToString(gradient);
         const std::string fault = CheckOnEngine(gradient, plan.tables(), *expected);
-    EXPECT_TRUE(fault.empty()) << fault;
+        EXPECT_TRUE(fault.empty()) << fault;
       });
   EXPECT_GT(answered, 50);
 }

@@ -184,7 +184,9 @@ std::string TestName(const testing::TestParamInfo<GptTest::ParamType>& test) {
 
 INSTANTIATE_TEST_SUITE_P(Small, GptTest,
                          testing::Combine(testing::Values("gpt_small"),
-                                          testing::ValuesIn(AllVariants())),
+                                          testing::ValuesIn(Named({"engine", "grid_off",
+                                                                   "contraction_off", "inline_off",
+                                                                   "threads_4"}))),
                          TestName);
 INSTANTIATE_TEST_SUITE_P(Base, GptTest,
                          testing::Combine(testing::Values("gpt_base"),

@@ -163,11 +163,22 @@ TEST_P(ModelTest, HessianVectorProducts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, ModelTest, testing::Combine(testing::ValuesIn(Models()), testing::ValuesIn(AllVariants())),
-    [](const testing::TestParamInfo<ModelTest::ParamType>& test) {
-      return std::get<0>(test.param).folder + "_" + std::get<1>(test.param).name;
-    });
+// The oracle takes minutes for a GPT.
+std::vector<std::tuple<Model, Variant>> Runs() {
+  std::vector<std::tuple<Model, Variant>> runs;
+  for (const Model& m : Models()) {
+    for (const Variant& v : AllVariants()) {
+      if (!v.config.reference || m.text.rfind("gpt", 0) != 0) runs.emplace_back(m, v);
+    }
+  }
+  return runs;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ModelTest, testing::ValuesIn(Runs()),
+                         [](const testing::TestParamInfo<ModelTest::ParamType>& test) {
+                           return std::get<0>(test.param).folder + "_" +
+                                  std::get<1>(test.param).name;
+                         });
 
 }  // namespace
 }  // namespace adjoin::models

@@ -37,7 +37,8 @@ bool SumsExactly(const Rows& rows, int column) {
 
 }  // namespace
 
-RandomPlan::RandomPlan(uint64_t seed, int operators) : random_(seed) {
+RandomPlan::RandomPlan(uint64_t seed, int operators, bool float_keys)
+    : random_(seed), float_keys_(float_keys) {
   for (int i = 0; i < 3; ++i) AddRowsTable();
   for (int i = 0; i < 2; ++i) AddGridTable();
   for (int made = 0, tries = 0; made < operators && tries < 20 * operators; ++tries)
@@ -356,7 +357,11 @@ bool RandomPlan::AddUnion() {
 bool RandomPlan::AddContraction() {
   const RandomNode left = Any(), right = Any();
   Contraction c;
-  c.on = Keys(left, right, 1 + Below(2));
+  for (const JoinKey& key : Keys(left, right, 1 + Below(2))) {
+    const bool columns =
+        key.left->kind == ExprKind::kColumn && key.right->kind == ExprKind::kColumn;
+    if (columns) c.on.push_back(key);
+  }
   if (c.on.empty()) return false;
   for (int k = Below(3); k > 0; --k) {
     const int side = Below(2);

@@ -30,7 +30,9 @@ struct RandomNode {
 // errors.
 class RandomPlan {
  public:
-  RandomPlan(uint64_t seed, int operators);
+  // `float_keys`: whether joins may be on floats. A gradient by such a column is that of the
+  // current matches, which no difference can see.
+  RandomPlan(uint64_t seed, int operators, bool float_keys = true);
 
   // The last node without row id columns.
   const RandomNode& root() const { return root_; }
@@ -92,6 +94,7 @@ class RandomPlan {
   TypeId AnyType();
 
   std::mt19937_64 random_;
+  bool float_keys_;
   Planner planner_;
   std::map<uint64_t, TableRef> tables_;
   std::vector<RandomNode> nodes_;

@@ -141,6 +141,7 @@ std::vector<JoinKey> RandomPlan::Keys(const RandomNode& left, const RandomNode& 
     const bool opaque =
         (l->kind == ExprKind::kColumn && left.traits[static_cast<size_t>(l->index)].opaque) ||
         (r->kind == ExprKind::kColumn && right.traits[static_cast<size_t>(r->index)].opaque);
+    if (IsFloat(l->type) && !float_keys_) continue;
     if (l->type == r->type && !opaque) keys.push_back({l, r, Chance(25)});
   }
   return keys;
