@@ -103,7 +103,9 @@ class GridLowering {
   Maybe LowerCollect(const Node& n, const Collect& c);
   Maybe LowerContraction(const Node& n, const Contraction& c);
   std::optional<GridRelation> JoinRelations(const GridRelation& left, const GridRelation& right,
-                                            const std::vector<JoinKey>& keys, bool keep_left_rows);
+                                            const std::vector<JoinKey>& keys, bool keep_left_rows,
+                                            Placement* placement = nullptr);
+  static void PermuteAxes(GridRelation& r, const std::vector<int>& order);
 
   // grid_aggregate.cc
   AxisArray Reduce(const GridRelation& r, ReduceOp op, const AxisArray& a, const std::vector<int>& kept);
@@ -112,6 +114,8 @@ class GridLowering {
                                        TypeId type, const std::vector<int>& kept, bool grouped);
   Maybe LowerGroupBy(const Node& n, const GroupBy& g);
   Maybe LowerWindow(const Node& n, const Window& w);
+  // Gives `out` the kept axes of `r`; returns where each axis of `r` went (-1: nowhere).
+  static std::vector<int> KeepAxes(const GridRelation& r, std::vector<int> kept, GridRelation& out);
   std::optional<std::vector<int>> KeyAxes(const GridRelation& r, const std::vector<ExprRef>& keys);
 
   // grid.cc

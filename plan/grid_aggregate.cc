@@ -133,16 +133,24 @@ std::optional<std::vector<int>> GridLowering::KeyAxes(const GridRelation& r, con
   return axes;
 }
 
+// Groups come in first-seen order, which is the input's axis order; their arrays lie in the order of the keys, as the
+// query wrote them, so that products find the layout they are read in.
+std::vector<int> GridLowering::KeepAxes(const GridRelation& r, std::vector<int> kept, GridRelation& out) {
+  std::sort(kept.begin(), kept.end());
+  std::vector<int> to(r.extents.size(), -1);
+  for (int axis : kept) {
+    to[static_cast<size_t>(axis)] = static_cast<int>(out.extents.size());
+    out.extents.push_back(r.extents[static_cast<size_t>(axis)]);
+  }
+  return to;
+}
+
 GridLowering::Maybe GridLowering::LowerGroupBy(const Node& n, const GroupBy& g) {
   const GridRelation& r = in(n, 0);
   const auto kept = KeyAxes(r, g.keys);
   if (!kept) return std::nullopt;
-  std::vector<int> to(r.extents.size(), -1);
   GridRelation out;
-  for (size_t k = 0; k < kept->size(); ++k) {
-    to[static_cast<size_t>((*kept)[k])] = static_cast<int>(k);
-    out.extents.push_back(r.extents[static_cast<size_t>((*kept)[k])]);
-  }
+  const std::vector<int> to = KeepAxes(r, *kept, out);
   for (const ExprRef& key : g.keys) {
     GridColumn c = r.columns[static_cast<size_t>(key->index)];
     c.axis = to[static_cast<size_t>(c.axis)];

@@ -186,7 +186,8 @@ GridColumn GridLowering::PlaceColumn(const GridRelation& joined, const Placement
 }
 
 std::optional<GridRelation> GridLowering::JoinRelations(const GridRelation& left, const GridRelation& right,
-                                                        const std::vector<JoinKey>& keys, bool keep_left_rows) {
+                                                        const std::vector<JoinKey>& keys, bool keep_left_rows,
+                                                        Placement* placement) {
   std::vector<std::pair<int, int>> columns;
   for (const JoinKey& k : keys) {
     columns.emplace_back(KeyColumn(k.left), KeyColumn(k.right));
@@ -204,7 +205,32 @@ std::optional<GridRelation> GridLowering::JoinRelations(const GridRelation& left
   } else {
     out.mask = And(out, out.mask, right_mask);
   }
+  if (placement != nullptr) *placement = *std::move(p);
   return out;
+}
+
+// Axis order[k] becomes axis k.
+void GridLowering::PermuteAxes(GridRelation& r, const std::vector<int>& order) {
+  std::vector<int> to(order.size());
+  std::vector<int64_t> extents;
+  for (size_t k = 0; k < order.size(); ++k) {
+    to[static_cast<size_t>(order[k])] = static_cast<int>(k);
+    extents.push_back(r.extents[static_cast<size_t>(order[k])]);
+  }
+  const auto rename = [&](AxisArray& a) {
+    for (int& axis : a.axes) axis = to[static_cast<size_t>(axis)];
+  };
+  r.extents = std::move(extents);
+  rename(r.mask);
+  for (GridColumn& c : r.columns) {
+    if (c.kind == GridColumn::Kind::kCoordinate) c.axis = to[static_cast<size_t>(c.axis)];
+    rename(c.value);
+    rename(c.valid);
+    for (GridColumn::Part& part : c.parts) {
+      if (part.axis >= 0) part.axis = to[static_cast<size_t>(part.axis)];
+      rename(part.index);
+    }
+  }
 }
 
 GridLowering::Maybe GridLowering::LowerJoin(const Node& n, const Join& j) {
@@ -220,10 +246,20 @@ GridLowering::Maybe GridLowering::LowerJoin(const Node& n, const Join& j) {
     // The other way round, where the left's coordinates are the right's values or the larger range.
     std::vector<JoinKey> swapped;
     for (const JoinKey& k : j.keys) swapped.push_back({k.right, k.left, k.null_safe});
-    out = JoinRelations(right, left, swapped, false);
+    Placement of_left;
+    out = JoinRelations(right, left, swapped, false, &of_left);
     if (!out) return std::nullopt;
     std::rotate(out->columns.begin(), out->columns.begin() + static_cast<ptrdiff_t>(right.columns.size()),
                 out->columns.end());
+    // Left rows first, as the Rows join has them; an axis that became an index has no place in the order.
+    std::vector<int> order;
+    for (const Placement::Axis& axis : of_left.axes) {
+      if (axis.axis >= 0 && !Has(order, axis.axis)) order.push_back(axis.axis);
+    }
+    for (int axis = 0; axis < static_cast<int>(out->extents.size()); ++axis) {
+      if (!Has(order, axis)) order.push_back(axis);
+    }
+    PermuteAxes(*out, order);
   }
   if (j.residual != nullptr) {
     auto t = Translate(*out, j.residual);
@@ -447,12 +483,8 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
   AxisArray some;
   const bool whole_group = !keys.empty() && ok.id == r.mask.id && ok.axes == r.mask.axes;
   if (!ok.none() && !whole_group) some = Simplify(Reduce(r, ReduceOp::kAny, ok, *kept));
-  std::vector<int> to(r.extents.size(), -1);
   GridRelation out;
-  for (size_t k = 0; k < kept->size(); ++k) {
-    to[static_cast<size_t>((*kept)[k])] = static_cast<int>(k);
-    out.extents.push_back(r.extents[static_cast<size_t>((*kept)[k])]);
-  }
+  const std::vector<int> to = KeepAxes(r, *kept, out);
   const auto renamed = [&](AxisArray a) {
     for (int& axis : a.axes) axis = to[static_cast<size_t>(axis)];
     return a;

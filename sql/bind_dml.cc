@@ -15,7 +15,8 @@ namespace {
 
 class ModifyingBinder {
  public:
-  ModifyingBinder(BindState& state, const Json& body, const CteScope* ctes) : state_(state), body_(body), ctes_(ctes) {
+  ModifyingBinder(BindState& state, const Json& body, const CteScope* ctes)
+      : state_(state), body_(body), ctes_(ctes) {
     level_.id = state.NewLevelId();
     level_.ctes = ctes;
   }
@@ -27,8 +28,9 @@ class ModifyingBinder {
     ADJOIN_ASSIGN_OR_RETURN(const std::vector<int> columns, InsertColumns());
     const Json& select = FieldOf(body_, "selectStmt");
     const Json& query = FieldOf(select, "SelectStmt");
-    const bool plain_values = Has(query, "valuesLists") && !Has(query, "sortClause") && !Has(query, "limitCount") &&
-                              !Has(query, "limitOffset") && !Has(query, "withClause");
+    const bool plain_values = Has(query, "valuesLists") && !Has(query, "sortClause") &&
+                              !Has(query, "limitCount") && !Has(query, "limitOffset") &&
+                              !Has(query, "withClause");
     NodeRef plan;
     if (select.is_null()) {  // DEFAULT VALUES
       ADJOIN_ASSIGN_OR_RETURN(plan, MakeValues(state_, level_, {Row({}, {})}, Types()));
@@ -43,17 +45,18 @@ class ModifyingBinder {
   absl::StatusOr<Statement::Output> Update() {
     ADJOIN_RETURN_IF_ERROR(BindTarget("update", /*with_row_id=*/true));
     LevelPlan plan(state_, level_);
-    ADJOIN_RETURN_IF_ERROR(plan.BindFromClause(ListOf(body_, "fromClause"), &target_,
-                                               {&FieldOf(body_, "targetList"), &FieldOf(body_, "whereClause")}));
+    ADJOIN_RETURN_IF_ERROR(
+        plan.BindFromClause(ListOf(body_, "fromClause"), &target_,
+                            {&FieldOf(body_, "targetList"), &FieldOf(body_, "whereClause")}));
     UpdateSink sink{target_.table.id, target_.name, {}};
     std::vector<ExprRef> values;
     for (const Json& item : ListOf(body_, "targetList")) {
       const Json& target = FieldOf(item, "ResTarget");
       ADJOIN_ASSIGN_OR_RETURN(const int column, FindColumn(target));
       if (std::find(sink.columns.begin(), sink.columns.end(), column) != sink.columns.end()) {
-        return state_.Error(sqlstate::kSyntaxError,
-                            absl::StrCat("multiple assignments to same column \"", TextOf(target, "name"), "\""),
-                            LocationOf(target));
+        return SqlError(
+            sqlstate::kSyntaxError,
+            absl::StrCat("multiple assignments to same column \"", TextOf(target, "name"), "\""));
       }
       ADJOIN_ASSIGN_OR_RETURN(ExprRef value, BindAssignment(FieldOf(target, "val"), column));
       sink.columns.push_back(column);
@@ -78,8 +81,9 @@ class ModifyingBinder {
     ADJOIN_RETURN_IF_ERROR(plan.BindFromClause(others, &target_, {&FieldOf(body_, "whereClause")}));
     ADJOIN_RETURN_IF_ERROR(plan.BindWhere(FieldOf(body_, "whereClause")));
     ADJOIN_RETURN_IF_ERROR(plan.Build());
-    NodeRef node = others.empty() ? state_.planner.Make(Project{{RowIdColumn()}}, {plan.node()})
-                                  : state_.planner.Make(adjoin::GroupBy{{RowIdColumn()}, {}}, {plan.node()});
+    NodeRef node = others.empty()
+                       ? state_.planner.Make(Project{{RowIdColumn()}}, {plan.node()})
+                       : state_.planner.Make(adjoin::GroupBy{{RowIdColumn()}, {}}, {plan.node()});
     return Statement::Output{DeleteSink{target_.table.id, target_.name}, std::move(node)};
   }
 
@@ -94,7 +98,8 @@ class ModifyingBinder {
     if (!ListOf(body_, "returningList").empty()) return state_.NotSupported("RETURNING");
     const std::string table_schema = TextOf(relation, "schemaname");
     std::optional<CatalogTable> table;
-    if (table_schema.empty() || table_schema == "public") table = state_.catalog.FindTable(target_.name);
+    if (table_schema.empty() || table_schema == "public")
+      table = state_.catalog.FindTable(target_.name);
     if (!table.has_value()) return NoTarget(verb, location);
     state_.NoteRelation(target_.name);
     target_.table = *std::move(table);
@@ -108,19 +113,24 @@ class ModifyingBinder {
       for (const Cte& cte : scope->ctes) {
         if (cte.name != target_.name) continue;
         return state_.Error(sqlstate::kFeatureNotSupported,
-                            absl::StrCat("relation \"", target_.name, "\" cannot be the target of a modifying statement"),
+                            absl::StrCat("relation \"", target_.name,
+                                         "\" cannot be the target of a modifying statement"),
                             location);
       }
     }
     if (state_.catalog.FindView(target_.name).has_value()) {
       return state_.Error(sqlstate::kFeatureNotSupported,
-                          absl::StrCat("cannot ", ToAbsl(verb), " view \"", target_.name, "\""), location);
+                          absl::StrCat("cannot ", ToAbsl(verb), " view \"", target_.name, "\""),
+                          location);
     }
-    return state_.Error(sqlstate::kUndefinedTable, absl::StrCat("relation \"", target_.name, "\" does not exist"), location);
+    return state_.Error(sqlstate::kUndefinedTable,
+                        absl::StrCat("relation \"", target_.name, "\" does not exist"), location);
   }
 
   // The row id is the last column of leaf 0's node as it was without gradients.
-  ExprRef RowIdColumn() const { return ColumnExpr(static_cast<int>(schema().fields.size()), TypeId::kInt64); }
+  ExprRef RowIdColumn() const {
+    return ColumnExpr(static_cast<int>(schema().fields.size()), TypeId::kInt64);
+  }
 
   // One row a row id, where a join may have found several: the first.
   NodeRef FirstMatches(const NodeRef& node) {
@@ -130,18 +140,22 @@ class ModifyingBinder {
     number.calls.push_back({WindowFunction::kRowNumber, {}, nullptr, TypeId::kInt64});
     const NodeRef numbered = state_.planner.Make(std::move(number), {node});
     const ExprRef first = CallNamed(
-        "=", {ColumnExpr(node->width(), TypeId::kInt64), ConstantExpr(Value::Int(1), TypeId::kInt64)}, TypeId::kBool);
+        "=",
+        {ColumnExpr(node->width(), TypeId::kInt64), ConstantExpr(Value::Int(1), TypeId::kInt64)},
+        TypeId::kBool);
     return state_.planner.Make(Filter{first}, {numbered});
   }
 
   absl::StatusOr<int> FindColumn(const Json& target) const {
     const std::string name = TextOf(target, "name");
-    if (!ListOf(target, "indirection").empty()) return state_.NotSupported("assigning to a part of a column", LocationOf(target));
+    if (!ListOf(target, "indirection").empty())
+      return state_.NotSupported("assigning to a part of a column", LocationOf(target));
     const int column = schema().Find(name);
     if (column >= 0) return column;
-    return state_.Error(sqlstate::kUndefinedColumn,
-                        absl::StrCat("column \"", name, "\" of relation \"", target_.name, "\" does not exist"),
-                        LocationOf(target));
+    return state_.Error(
+        sqlstate::kUndefinedColumn,
+        absl::StrCat("column \"", name, "\" of relation \"", target_.name, "\" does not exist"),
+        LocationOf(target));
   }
 
   absl::StatusOr<std::vector<int>> InsertColumns() const {
@@ -150,9 +164,10 @@ class ModifyingBinder {
       const Json& target = FieldOf(item, "ResTarget");
       ADJOIN_ASSIGN_OR_RETURN(const int column, FindColumn(target));
       if (std::find(out.begin(), out.end(), column) != out.end()) {
-        return state_.Error(sqlstate::kDuplicateColumn,
-                            absl::StrCat("column \"", TextOf(target, "name"), "\" specified more than once"),
-                            LocationOf(target));
+        return state_.Error(
+            sqlstate::kDuplicateColumn,
+            absl::StrCat("column \"", TextOf(target, "name"), "\" specified more than once"),
+            LocationOf(target));
       }
       out.push_back(column);
     }
@@ -164,7 +179,8 @@ class ModifyingBinder {
   // How many columns the query gives: fewer than the table has will do where no columns are listed.
   absl::Status CheckCount(size_t columns, size_t values, int value_location) const {
     if (values > columns) {
-      return state_.Error(sqlstate::kSyntaxError, "INSERT has more expressions than target columns", value_location);
+      return state_.Error(sqlstate::kSyntaxError, "INSERT has more expressions than target columns",
+                          value_location);
     }
     const Json& listed = ListOf(body_, "cols");
     if (values == columns || listed.empty()) return absl::OkStatus();
@@ -182,7 +198,8 @@ class ModifyingBinder {
   std::vector<ExprRef> Row(const std::vector<int>& columns, std::vector<ExprRef> values) const {
     std::vector<ExprRef> out;
     for (const Field& field : schema().fields) out.push_back(NullExpr(field.type));
-    for (size_t i = 0; i < values.size(); ++i) out[static_cast<size_t>(columns[i])] = std::move(values[i]);
+    for (size_t i = 0; i < values.size(); ++i)
+      out[static_cast<size_t>(columns[i])] = std::move(values[i]);
     return out;
   }
 
@@ -192,8 +209,8 @@ class ModifyingBinder {
     if (cast.has_value()) return *std::move(cast);
     return state_.ErrorWithDetail(
         sqlstate::kDatatypeMismatch,
-        absl::StrCat("column \"", field.name, "\" is of type ", ToAbsl(TypeName(field.type)), " but expression is of type ",
-                     ToAbsl(TypeName(value.expr->type))),
+        absl::StrCat("column \"", field.name, "\" is of type ", ToAbsl(TypeName(field.type)),
+                     " but expression is of type ", ToAbsl(TypeName(value.expr->type))),
         "", "You will need to rewrite or cast the expression.", value.location);
   }
 
@@ -201,7 +218,8 @@ class ModifyingBinder {
     ADJOIN_ASSIGN_OR_RETURN(const std::vector<std::vector<Typed>> cells,
                             BindValuesLists(state_, query, level_, /*allow_default=*/true));
     ADJOIN_RETURN_IF_ERROR(
-        CheckCount(columns.size(), cells[0].size(), cells[0].size() > columns.size() ? cells[0][columns.size()].location : -1));
+        CheckCount(columns.size(), cells[0].size(),
+                   cells[0].size() > columns.size() ? cells[0][columns.size()].location : -1));
     std::vector<std::vector<ExprRef>> rows;
     rows.reserve(cells.size());
     for (const std::vector<Typed>& row : cells) {
@@ -218,11 +236,13 @@ class ModifyingBinder {
   absl::StatusOr<NodeRef> InsertQuery(const Json& select, const std::vector<int>& columns) {
     QueryContext context;
     context.ctes = ctes_;
-    for (int column : columns) context.wanted.push_back(schema().fields[static_cast<size_t>(column)].type);
+    for (int column : columns)
+      context.wanted.push_back(schema().fields[static_cast<size_t>(column)].type);
     ADJOIN_ASSIGN_OR_RETURN(const Query query, BindQuery(state_, select, context));
     const Json& targets = ListOf(FieldOf(select, "SelectStmt"), "targetList");
     const auto location = [&](size_t i) { return i < targets.size() ? StartOf(targets[i]) : -1; };
-    ADJOIN_RETURN_IF_ERROR(CheckCount(columns.size(), query.columns.size(), location(columns.size())));
+    ADJOIN_RETURN_IF_ERROR(
+        CheckCount(columns.size(), query.columns.size(), location(columns.size())));
     std::vector<ExprRef> values;
     for (size_t i = 0; i < query.columns.size(); ++i) {
       const Typed value{ColumnExpr(static_cast<int>(i), query.columns[i].type), false, location(i)};
@@ -231,7 +251,8 @@ class ModifyingBinder {
     }
     std::vector<std::string> names;
     for (const Field& field : schema().fields) names.push_back(field.name);
-    return MakeProject(state_.planner, Row(columns, std::move(values)), query.node, std::move(names));
+    return MakeProject(state_.planner, Row(columns, std::move(values)), query.node,
+                       std::move(names));
   }
 
   absl::StatusOr<ExprRef> BindAssignment(const Json& node, int column) {
@@ -241,10 +262,12 @@ class ModifyingBinder {
     if (tag == "SetToDefault") return NullExpr(field.type);
     if (tag == "MultiAssignRef") {  // (a, b) = (x, y): this is one of the columns
       const auto [source_tag, source] = Unwrap(FieldOf(*body, "source"));
-      if (source_tag != "RowExpr") return state_.NotSupported("assigning a subquery to several columns");
+      if (source_tag != "RowExpr")
+        return state_.NotSupported("assigning a subquery to several columns");
       const Json& items = ListOf(*source, "args");
       if (static_cast<int64_t>(items.size()) != NumberOf(*body, "ncolumns")) {
-        return state_.Error(sqlstate::kSyntaxError, "number of columns does not match number of values",
+        return state_.Error(sqlstate::kSyntaxError,
+                            "number of columns does not match number of values",
                             LocationOf(*source));
       }
       return BindAssignment(items[static_cast<size_t>(NumberOf(*body, "colno") - 1)], column);
@@ -262,17 +285,19 @@ class ModifyingBinder {
 
 }  // namespace
 
-absl::StatusOr<Statement::Output> BindModifying(BindState& state, std::string_view tag, const Json& body,
-                                                const CteScope* ctes) {
+absl::StatusOr<Statement::Output> BindModifying(BindState& state, std::string_view tag,
+                                                const Json& body, const CteScope* ctes) {
   ModifyingBinder binder(state, body, ctes);
   if (tag == "InsertStmt") return binder.Insert();
   if (tag == "UpdateStmt") return binder.Update();
   return binder.Delete();
 }
 
-absl::StatusOr<std::optional<ExprRef>> AssignmentCast(BindState& state, const Typed& value, TypeId target) {
+absl::StatusOr<std::optional<ExprRef>> AssignmentCast(BindState& state, const Typed& value,
+                                                      TypeId target) {
   const TypeId from = value.expr->type;
-  const bool allowed = value.unknown || from == target || (IsNumeric(from) && IsNumeric(target)) || target == TypeId::kText;
+  const bool allowed = value.unknown || from == target || (IsNumeric(from) && IsNumeric(target)) ||
+                       target == TypeId::kText;
   if (!allowed) return std::optional<ExprRef>();
   ADJOIN_ASSIGN_OR_RETURN(ExprRef out, Coerce(state, value, target));
   return std::optional<ExprRef>(std::move(out));

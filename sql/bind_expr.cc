@@ -9,6 +9,7 @@
 #include "engine/status.h"
 #include "engine/text.h"
 #include "sql/bind_call.h"
+#include "sql/bind_operator.h"
 #include "sql/bind_subquery.h"
 #include "sql/resolve_name.h"
 #include "sql/type_names.h"
@@ -20,10 +21,13 @@ absl::StatusOr<Typed> BindConstant(const Json& body) {
   const int location = LocationOf(body);
   if (FlagOf(body, "isnull")) return Typed{NullExpr(TypeId::kText), true, location};
   if (Has(body, "sval")) {
-    return Typed{ConstantExpr(Value::Text(TextOf(FieldOf(body, "sval"), "sval")), TypeId::kText), true, location};
+    return Typed{ConstantExpr(Value::Text(TextOf(FieldOf(body, "sval"), "sval")), TypeId::kText),
+                 true, location};
   }
   if (Has(body, "boolval")) {
-    return Typed{ConstantExpr(Value::Bool(FlagOf(FieldOf(body, "boolval"), "boolval")), TypeId::kBool), false, location};
+    return Typed{
+        ConstantExpr(Value::Bool(FlagOf(FieldOf(body, "boolval"), "boolval")), TypeId::kBool),
+        false, location};
   }
   if (Has(body, "fval")) {
     const std::string text = TextOf(FieldOf(body, "fval"), "fval");
@@ -35,126 +39,23 @@ absl::StatusOr<Typed> BindConstant(const Json& body) {
     static_cast<void>(absl::SimpleAtod(text, &value));
     return Typed{ConstantExpr(Value::Float(value), TypeId::kFloat64), false, location};
   }
-  if (Has(body, "bsval")) return SqlError(sqlstate::kFeatureNotSupported, "a bit string is not supported");
-  return Typed{ConstantExpr(Value::Int(NumberOf(FieldOf(body, "ival"), "ival")), TypeId::kInt32), false, location};
+  if (Has(body, "bsval"))
+    return SqlError(sqlstate::kFeatureNotSupported, "a bit string is not supported");
+  return Typed{ConstantExpr(Value::Int(NumberOf(FieldOf(body, "ival"), "ival")), TypeId::kInt32),
+               false, location};
 }
 
 absl::StatusOr<Typed> BindParameter(BindState& state, const Json& body) {
   const int number = static_cast<int>(NumberOf(body, "number"));
   const int location = LocationOf(body);
   if (number < 1 || number > std::numeric_limits<uint16_t>::max()) {
-    return state.Error(sqlstate::kUndefinedParameter, absl::StrCat("there is no parameter $", number), location);
+    return state.Error(sqlstate::kUndefinedParameter,
+                       absl::StrCat("there is no parameter $", number), location);
   }
   state.UseParameter(number - 1, location);
   const std::optional<TypeId> type = state.parameter_type(number - 1);
-  return Typed{ParameterExpr(number - 1, type.value_or(TypeId::kText)), !type.has_value(), location};
-}
-
-absl::StatusOr<ExprRef> BindBetween(BindState& state, const Json& body, const Context& context, std::string_view kind) {
-  const int location = LocationOf(body);
-  const Json& bounds = ListOf(FieldOf(FieldOf(body, "rexpr"), "List"), "items");
-  ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(body, "lexpr"), context));
-  ADJOIN_ASSIGN_OR_RETURN(const Typed low, BindExpr(state, bounds.at(0), context));
-  ADJOIN_ASSIGN_OR_RETURN(const Typed high, BindExpr(state, bounds.at(1), context));
-  const auto between = [&](const Typed& a, const Typed& b) -> absl::StatusOr<ExprRef> {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef above, ResolveTyped(state, ">=", {value, a}, location));
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef below, ResolveTyped(state, "<=", {value, b}, location));
-    return CallNamed("and", {std::move(above), std::move(below)}, TypeId::kBool);
-  };
-  const bool negated = kind.starts_with("AEXPR_NOT");
-  if (negated && kind == "AEXPR_NOT_BETWEEN") {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef below, ResolveTyped(state, "<", {value, low}, location));
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef above, ResolveTyped(state, ">", {value, high}, location));
-    return CallNamed("or", {std::move(below), std::move(above)}, TypeId::kBool);
-  }
-  ADJOIN_ASSIGN_OR_RETURN(ExprRef out, between(low, high));
-  if (kind.ends_with("_SYM")) {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef swapped, between(high, low));
-    out = CallNamed("or", {std::move(out), std::move(swapped)}, TypeId::kBool);
-  }
-  return negated ? CallNamed("not", {std::move(out)}, TypeId::kBool) : out;
-}
-
-absl::StatusOr<std::vector<Typed>> BindList(BindState& state, const Json& list, const Context& context) {
-  std::vector<Typed> out;
-  for (const Json& item : list) {
-    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, item, context));
-    out.push_back(std::move(value));
-  }
-  return out;
-}
-
-absl::StatusOr<ExprRef> BindInList(BindState& state, const Json& body, const Context& context) {
-  const int location = LocationOf(body);
-  const bool negated = LastName(ListOf(body, "name")) == "<>";
-  ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(body, "lexpr"), context));
-  ADJOIN_ASSIGN_OR_RETURN(const std::vector<Typed> items,
-                          BindList(state, ListOf(FieldOf(FieldOf(body, "rexpr"), "List"), "items"), context));
-  std::vector<ExprRef> tests;
-  for (const Typed& item : items) {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef test, ResolveTyped(state, negated ? "<>" : "=", {value, item}, location));
-    tests.push_back(std::move(test));
-  }
-  return Combine(negated ? "and" : "or", tests);
-}
-
-const Json* AsRow(const Json& node) {
-  const auto [tag, body] = Unwrap(node);
-  return tag == "RowExpr" ? body : nullptr;
-}
-
-// (a, b) = (c, d) and <>: column by column. Other comparisons of rows are not supported.
-absl::StatusOr<ExprRef> BindRowComparison(BindState& state, std::string_view name, const Json& left, const Json& right,
-                                          const Context& context, int location) {
-  ADJOIN_ASSIGN_OR_RETURN(const std::vector<Typed> a, BindList(state, ListOf(left, "args"), context));
-  ADJOIN_ASSIGN_OR_RETURN(const std::vector<Typed> b, BindList(state, ListOf(right, "args"), context));
-  if (a.size() != b.size()) return state.Error(sqlstate::kSyntaxError, "unequal number of entries in row expressions", location);
-  if (name != "=" && name != "<>") return state.NotSupported("this comparison of rows", location);
-  std::vector<ExprRef> tests;
-  for (size_t i = 0; i < a.size(); ++i) {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef test, ResolveTyped(state, name, {a[i], b[i]}, location));
-    tests.push_back(std::move(test));
-  }
-  return Combine(name == "=" ? "and" : "or", tests);
-}
-
-absl::StatusOr<ExprRef> BindInfix(BindState& state, std::string_view name, const Json& body, const Context& context) {
-  const Json& left = FieldOf(body, "lexpr");
-  const Json& right = FieldOf(body, "rexpr");
-  const int location = LocationOf(body);
-  if (AsRow(left) != nullptr && AsRow(right) != nullptr) {
-    return BindRowComparison(state, name, *AsRow(left), *AsRow(right), context, location);
-  }
-  std::vector<Typed> args;
-  if (!left.is_null()) {
-    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, left, context));
-    args.push_back(std::move(value));
-  }
-  ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, right, context));
-  args.push_back(std::move(value));
-  return ResolveTyped(state, name, std::move(args), location);
-}
-
-// NULLIF compares with =, so that is what does not exist where the types do not mix.
-absl::StatusOr<ExprRef> BindNullIf(BindState& state, const Json& body, const Context& context) {
-  ADJOIN_RETURN_IF_ERROR(BindInfix(state, "=", body, context).status());
-  return BindInfix(state, "nullif", body, context);
-}
-
-absl::StatusOr<ExprRef> BindOperator(BindState& state, const Json& body, const Context& context) {
-  const std::string kind = TextOf(body, "kind");
-  const std::string name = LastName(ListOf(body, "name"));
-  const int location = LocationOf(body);
-  if (kind == "AEXPR_OP") return BindInfix(state, name, body, context);
-  if (kind == "AEXPR_DISTINCT") return BindInfix(state, "is distinct from", body, context);
-  if (kind == "AEXPR_NOT_DISTINCT") return BindInfix(state, "is not distinct from", body, context);
-  if (kind == "AEXPR_NULLIF") return BindNullIf(state, body, context);
-  if (kind == "AEXPR_IN") return BindInList(state, body, context);
-  if (kind.find("BETWEEN") != std::string::npos) return BindBetween(state, body, context, kind);
-  if (kind == "AEXPR_LIKE") return state.NotSupported("LIKE", location);
-  if (kind == "AEXPR_ILIKE") return state.NotSupported("ILIKE", location);
-  if (kind == "AEXPR_SIMILAR") return state.NotSupported("SIMILAR TO", location);
-  return state.NotSupported("ANY or ALL of an array", location);
+  return Typed{ParameterExpr(number - 1, type.value_or(TypeId::kText)), !type.has_value(),
+               location};
 }
 
 absl::StatusOr<ExprRef> BindLogic(BindState& state, const Json& body, const Context& context) {
@@ -177,11 +78,13 @@ absl::StatusOr<ExprRef> BindNullTest(BindState& state, const Json& body, const C
 }
 
 // x IS TRUE and the like, which are never NULL.
-absl::StatusOr<ExprRef> BindBooleanTest(BindState& state, const Json& body, const Context& context) {
+absl::StatusOr<ExprRef> BindBooleanTest(BindState& state, const Json& body,
+                                        const Context& context) {
   const std::string test = TextOf(body, "booltesttype");
   std::string construct = test;
   std::replace(construct.begin(), construct.end(), '_', ' ');
-  ADJOIN_ASSIGN_OR_RETURN(ExprRef value, BindCondition(state, FieldOf(body, "arg"), context, construct));
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef value,
+                          BindCondition(state, FieldOf(body, "arg"), context, construct));
   if (test == "IS_UNKNOWN") return CallNamed("is null", {std::move(value)}, TypeId::kBool);
   if (test == "IS_NOT_UNKNOWN") return CallNamed("is not null", {std::move(value)}, TypeId::kBool);
   const ExprRef wanted = ConstantExpr(Value::Bool(test.ends_with("TRUE")), TypeId::kBool);
@@ -202,10 +105,12 @@ absl::StatusOr<ExprRef> BindCase(BindState& state, const Json& body, const Conte
     const Json& when = FieldOf(item, "CaseWhen");
     if (subject.has_value()) {
       ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(when, "expr"), context));
-      ADJOIN_ASSIGN_OR_RETURN(ExprRef test, ResolveTyped(state, "=", {*subject, value}, LocationOf(when)));
+      ADJOIN_ASSIGN_OR_RETURN(ExprRef test,
+                              ResolveTyped(state, "=", {*subject, value}, LocationOf(when)));
       conditions.push_back(std::move(test));
     } else {
-      ADJOIN_ASSIGN_OR_RETURN(ExprRef test, BindCondition(state, FieldOf(when, "expr"), context, "CASE/WHEN"));
+      ADJOIN_ASSIGN_OR_RETURN(ExprRef test,
+                              BindCondition(state, FieldOf(when, "expr"), context, "CASE/WHEN"));
       conditions.push_back(std::move(test));
     }
     ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, FieldOf(when, "result"), context));
@@ -215,7 +120,10 @@ absl::StatusOr<ExprRef> BindCase(BindState& state, const Json& body, const Conte
     ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, FieldOf(body, "defresult"), context));
     values.push_back(std::move(value));
   }
-  ADJOIN_ASSIGN_OR_RETURN(const TypeId type, CommonTypeOf(state, values, "CASE"));
+  std::vector<Typed> else_first = values;  // the order in which PostgreSQL compares them
+  if (Has(body, "defresult"))
+    std::rotate(else_first.begin(), else_first.end() - 1, else_first.end());
+  ADJOIN_ASSIGN_OR_RETURN(const TypeId type, CommonTypeOf(state, else_first, "CASE"));
   std::vector<ExprRef> args;
   for (size_t i = 0; i < values.size(); ++i) {
     if (i < conditions.size()) args.push_back(conditions[i]);
@@ -228,9 +136,11 @@ absl::StatusOr<ExprRef> BindCase(BindState& state, const Json& body, const Conte
 }
 
 // COALESCE, GREATEST, LEAST.
-absl::StatusOr<ExprRef> BindSelecting(BindState& state, std::string_view name, std::string_view construct,
-                                      const Json& body, const Context& context) {
-  ADJOIN_ASSIGN_OR_RETURN(std::vector<Typed> values, BindList(state, ListOf(body, "args"), context));
+absl::StatusOr<ExprRef> BindSelecting(BindState& state, std::string_view name,
+                                      std::string_view construct, const Json& body,
+                                      const Context& context) {
+  ADJOIN_ASSIGN_OR_RETURN(std::vector<Typed> values,
+                          BindList(state, ListOf(body, "args"), context));
   ADJOIN_ASSIGN_OR_RETURN(const TypeId type, CommonTypeOf(state, values, construct));
   std::vector<ExprRef> args;
   for (const Typed& value : values) {
@@ -251,11 +161,13 @@ absl::StatusOr<ExprRef> BindCast(BindState& state, const Json& body, const Conte
     return state.Error(SqlStateOf(type.status()), ToStd(type.status().message()));
   }
   if (value.unknown) return Coerce(state, value, *type);
-  const int location = LocationOf(body) >= 0 ? LocationOf(body) : LocationOf(FieldOf(body, "typeName"));
-  return state.At(ResolveCast(value.expr, *type), location);
+  const int location =
+      LocationOf(body) >= 0 ? LocationOf(body) : LocationOf(FieldOf(body, "typeName"));
+  return CastAt(state, value, *type, location);
 }
 
-absl::StatusOr<ExprRef> BindOther(BindState& state, std::string_view tag, const Json& body, const Context& context) {
+absl::StatusOr<ExprRef> BindOther(BindState& state, std::string_view tag, const Json& body,
+                                  const Context& context) {
   const int location = LocationOf(body);
   if (tag == "A_Expr") return BindOperator(state, body, context);
   if (tag == "BoolExpr") return BindLogic(state, body, context);
@@ -265,7 +177,8 @@ absl::StatusOr<ExprRef> BindOther(BindState& state, std::string_view tag, const 
   if (tag == "CoalesceExpr") return BindSelecting(state, "coalesce", "COALESCE", body, context);
   if (tag == "MinMaxExpr") {
     const bool greatest = TextOf(body, "op") == "IS_GREATEST";
-    return BindSelecting(state, greatest ? "greatest" : "least", greatest ? "GREATEST" : "LEAST", body, context);
+    return BindSelecting(state, greatest ? "greatest" : "least", greatest ? "GREATEST" : "LEAST",
+                         body, context);
   }
   if (tag == "TypeCast") return BindCast(state, body, context);
   if (tag == "FuncCall") return BindCall(state, body, context);
@@ -278,11 +191,22 @@ absl::StatusOr<ExprRef> BindOther(BindState& state, std::string_view tag, const 
   if (tag == "RowExpr") return state.NotSupported("a row as a value", location);
   if (tag == "CollateClause") return state.NotSupported("COLLATE", location);
   if (tag == "GroupingFunc") return state.NotSupported("GROUPING", location);
-  if (tag == "SQLValueFunction") return state.NotSupported("the current date, time or user", location);
+  if (tag == "SQLValueFunction")
+    return state.NotSupported("the current date, time or user", location);
   return state.NotSupported(tag, location);
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<Typed>> BindList(BindState& state, const Json& list,
+                                            const Context& context) {
+  std::vector<Typed> out;
+  for (const Json& item : list) {
+    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, item, context));
+    out.push_back(std::move(value));
+  }
+  return out;
+}
 
 absl::StatusOr<Typed> BindExpr(BindState& state, const Json& node, const Context& context) {
   const BindState::Nesting nesting(state);
@@ -301,7 +225,8 @@ absl::StatusOr<ExprRef> BindCondition(BindState& state, const Json& node, const 
   return Condition(state, value, construct);
 }
 
-absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name, std::vector<Typed> args, int location) {
+absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
+                                     std::vector<Typed> args, int location) {
   std::optional<TypeId> known;
   for (const Typed& arg : args) {
     if (!arg.unknown && !known.has_value()) known = arg.expr->type;
@@ -317,7 +242,8 @@ absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name, st
   return state.At(ResolveCall(name, std::move(exprs), state.options.weak_real), location);
 }
 
-absl::StatusOr<TypeId> CommonTypeOf(BindState& state, const std::vector<Typed>& values, std::string_view construct) {
+absl::StatusOr<TypeId> CommonTypeOf(BindState& state, const std::vector<Typed>& values,
+                                    std::string_view construct) {
   std::vector<TypeId> types;
   for (const Typed& value : values) {
     if (value.unknown) continue;
@@ -335,7 +261,8 @@ ExprRef Combine(std::string_view name, const std::vector<ExprRef>& conditions) {
   while (level.size() > kMostInOneChain) {
     std::vector<ExprRef> next;
     for (size_t i = 0; i < level.size(); i += 2) {
-      next.push_back(i + 1 < level.size() ? CallNamed(name, {level[i], level[i + 1]}, TypeId::kBool) : level[i]);
+      next.push_back(i + 1 < level.size() ? CallNamed(name, {level[i], level[i + 1]}, TypeId::kBool)
+                                          : level[i]);
     }
     level = std::move(next);
   }
@@ -346,19 +273,32 @@ ExprRef Combine(std::string_view name, const std::vector<ExprRef>& conditions) {
 
 std::string_view ClauseName(Clause clause) {
   switch (clause) {
-    case Clause::kSelect: return "SELECT";
-    case Clause::kWhere: return "WHERE";
-    case Clause::kGroupBy: return "GROUP BY";
-    case Clause::kHaving: return "HAVING";
-    case Clause::kOrderBy: return "ORDER BY";
-    case Clause::kJoin: return "JOIN conditions";
-    case Clause::kValues: return "VALUES";
-    case Clause::kLimit: return "LIMIT";
-    case Clause::kFromFunction: return "functions in FROM";
-    case Clause::kUpdate: return "UPDATE";
-    case Clause::kFilter: return "FILTER";
-    case Clause::kWindowDefinition: return "window definitions";
-    case Clause::kConstants: return "EXECUTE parameters";
+    case Clause::kSelect:
+      return "SELECT";
+    case Clause::kWhere:
+      return "WHERE";
+    case Clause::kGroupBy:
+      return "GROUP BY";
+    case Clause::kHaving:
+      return "HAVING";
+    case Clause::kOrderBy:
+      return "ORDER BY";
+    case Clause::kJoin:
+      return "JOIN conditions";
+    case Clause::kValues:
+      return "VALUES";
+    case Clause::kLimit:
+      return "LIMIT";
+    case Clause::kFromFunction:
+      return "functions in FROM";
+    case Clause::kUpdate:
+      return "UPDATE";
+    case Clause::kFilter:
+      return "FILTER";
+    case Clause::kWindowDefinition:
+      return "window definitions";
+    case Clause::kConstants:
+      return "EXECUTE parameters";
   }
   return "";
 }

@@ -9,20 +9,28 @@
 
 namespace adjoin {
 
-// Binds any expression. Aggregates, window calls, subqueries and outer columns in it become placeholders, and the first
-// three are added to the context's level.
+// Binds any expression. Aggregates, window calls, subqueries and outer columns in it become
+// placeholders, and the first three are added to the context's level.
 absl::StatusOr<Typed> BindExpr(BindState& state, const Json& node, const Context& context);
+
+// The items of a JSON array, in order.
+absl::StatusOr<std::vector<Typed>> BindList(BindState& state, const Json& list,
+                                            const Context& context);
 
 // As BindExpr, as a condition: `construct` is what the error names ("WHERE").
 absl::StatusOr<ExprRef> BindCondition(BindState& state, const Json& node, const Context& context,
                                       std::string_view construct);
 
-// name(args) by PostgreSQL's typing: arguments still open take the type of the others. `location` is for errors.
-absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name, std::vector<Typed> args, int location);
+// name(args) by PostgreSQL's typing: arguments still open take the type of the others. `location`
+// is for errors.
+absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
+                                     std::vector<Typed> args, int location);
 
-// The values brought to one type as CASE, VALUES, UNION and the like ask for; TEXT where all are open. `types`, where
-// given, receives it. Error 42804: `CASE types integer and text cannot be matched`.
-absl::StatusOr<TypeId> CommonTypeOf(BindState& state, const std::vector<Typed>& values, std::string_view construct);
+// The values brought to one type as CASE, VALUES, UNION and the like ask for; TEXT where all are
+// open. `types`, where given, receives it. Error 42804: `CASE types integer and text cannot be
+// matched`.
+absl::StatusOr<TypeId> CommonTypeOf(BindState& state, const std::vector<Typed>& values,
+                                    std::string_view construct);
 
 // AND or OR of any number of conditions, balanced so that depth stays small. REQUIRES: not empty.
 ExprRef Combine(std::string_view name, const std::vector<ExprRef>& conditions);

@@ -12,20 +12,6 @@
 namespace adjoin {
 namespace {
 
-void CollectNames(const Json& node, std::vector<std::string>& out) {
-  const auto [tag, body] = Unwrap(node);
-  if (tag == "JoinExpr") {
-    CollectNames(FieldOf(*body, "larg"), out);
-    CollectNames(FieldOf(*body, "rarg"), out);
-  }
-  const std::string alias = TextOf(FieldOf(*body, "alias"), "aliasname");
-  if (!alias.empty()) {
-    out.push_back(alias);
-  } else if (tag == "RangeVar") {
-    out.push_back(TextOf(*body, "relname"));
-  }
-}
-
 void Shift(Names& names, int offset) {
   if (offset == 0) return;
   for (RangeVariable& range : names.ranges) {
@@ -55,16 +41,19 @@ class FromBinder {
   FromItem Leaf(NodeRef node, RangeVariable range) {
     range.leaf = next_leaf_++;
     range.node = node;
+    level_.from_names.push_back(range.name);
     if (auto it = replacements_.find(range.leaf); it != replacements_.end()) node = it->second;
     FromItem out;
-    for (const RangeColumn& column : range.columns) out.names.columns.push_back({column.name, column.expr, 0});
+    for (const RangeColumn& column : range.columns)
+      out.names.columns.push_back({column.name, column.expr, 0});
     out.names.ranges.push_back(std::move(range));
     out.tree = MakeLeaf(std::move(node));
     return out;
   }
 
   // Both items side by side. `swapped`: the tree has right's columns first.
-  absl::StatusOr<FromItem> Concatenate(FromItem left, FromItem right, JoinKind kind, bool swapped = false) {
+  absl::StatusOr<FromItem> Concatenate(FromItem left, FromItem right, JoinKind kind,
+                                       bool swapped = false) {
     Shift(swapped ? left.names : right.names, swapped ? right.tree->width : left.tree->width);
     for (RangeVariable& range : right.names.ranges) {
       for (const RangeVariable& other : left.names.ranges) {
@@ -89,7 +78,8 @@ class FromBinder {
     range.name = std::move(name);
     range.relation = std::move(relation);
     for (size_t i = 0; i < query.columns.size(); ++i) {
-      range.columns.push_back({query.columns[i].name, ColumnExpr(static_cast<int>(i), query.columns[i].type)});
+      range.columns.push_back(
+          {query.columns[i].name, ColumnExpr(static_cast<int>(i), query.columns[i].type)});
     }
     return range;
   }
@@ -99,10 +89,11 @@ class FromBinder {
   absl::Status RenameColumns(const Json& alias, RangeVariable& range, int location) {
     const Json& names = ListOf(alias, "colnames");
     if (names.size() > range.columns.size()) {
-      return state_.Error(sqlstate::kInvalidColumnReference,
-                          absl::StrCat("table \"", range.name, "\" has ", range.columns.size(),
-                                       " columns available but ", names.size(), " columns specified"),
-                          location);
+      return state_.Error(
+          sqlstate::kInvalidColumnReference,
+          absl::StrCat("table \"", range.name, "\" has ", range.columns.size(),
+                       " columns available but ", names.size(), " columns specified"),
+          location);
     }
     for (size_t i = 0; i < names.size(); ++i) range.columns[i].name = StringValue(names[i]);
     return absl::OkStatus();
@@ -113,11 +104,13 @@ class FromBinder {
     const std::string name = TextOf(body, "relname");
     const std::string schema = TextOf(body, "schemaname");
     if (!schema.empty() && schema != "public") {
-      return state_.Error(sqlstate::kUndefinedTable, absl::StrCat("relation \"", schema, ".", name, "\" does not exist"),
+      return state_.Error(sqlstate::kUndefinedTable,
+                          absl::StrCat("relation \"", schema, ".", name, "\" does not exist"),
                           location);
     }
-    ADJOIN_ASSIGN_OR_RETURN(Relation relation,
-                            FindRelation(state_, name, schema.empty() ? level_.ctes : nullptr, location));
+    ADJOIN_ASSIGN_OR_RETURN(
+        Relation relation,
+        FindRelation(state_, name, schema.empty() ? level_.ctes : nullptr, location));
     const Json& alias = FieldOf(body, "alias");
     const std::string alias_name = TextOf(alias, "aliasname");
     RangeVariable range = RangeOver(relation.query, alias_name.empty() ? name : alias_name, name);
@@ -129,7 +122,9 @@ class FromBinder {
   absl::StatusOr<FromItem> BindSubquery(const Json& body) {
     const Json& select = FieldOf(body, "subquery");
     if (FlagOf(body, "lateral")) return state_.NotSupported("LATERAL");
-    ADJOIN_ASSIGN_OR_RETURN(const Query query, BindQuery(state_, select, {level_.outer, &level_, level_.ctes, {}, false}));
+    ADJOIN_ASSIGN_OR_RETURN(
+        const Query query,
+        BindQuery(state_, select, {level_.outer, &level_, level_.ctes, {}, false}));
     const Json& alias = FieldOf(body, "alias");
     RangeVariable range = RangeOver(query, TextOf(alias, "aliasname"), "");
     ADJOIN_RETURN_IF_ERROR(RenameColumns(alias, range, -1));
@@ -141,10 +136,12 @@ class FromBinder {
     const Json& call = FieldOf(ListOf(FieldOf(functions.at(0), "List"), "items").at(0), "FuncCall");
     const std::string name = LastName(ListOf(call, "funcname"));
     const int location = LocationOf(call);
-    if (functions.size() != 1 || FlagOf(body, "is_rowsfrom")) return state_.NotSupported("ROWS FROM", location);
+    if (functions.size() != 1 || FlagOf(body, "is_rowsfrom"))
+      return state_.NotSupported("ROWS FROM", location);
     if (FlagOf(body, "ordinality")) return state_.NotSupported("WITH ORDINALITY", location);
     if (name != "generate_series") {
-      return state_.NotSupported(absl::StrCat("function ", name.empty() ? "call" : name, " in FROM"), location);
+      return state_.NotSupported(
+          absl::StrCat("function ", name.empty() ? "call" : name, " in FROM"), location);
     }
     ADJOIN_ASSIGN_OR_RETURN(const NodeRef series, BindSeries(call));
     const Json& alias = FieldOf(body, "alias");
@@ -165,14 +162,16 @@ class FromBinder {
       args.push_back(std::move(value));
     }
     if (args.size() < 2 || args.size() > 3) {
-      return state_.Error(sqlstate::kUndefinedFunction, "function generate_series with these arguments does not exist",
-                          location);
+      return state_.Error(sqlstate::kUndefinedFunction,
+                          "function generate_series with these arguments does not exist", location);
     }
-    const bool open = std::all_of(args.begin(), args.end(), [](const Typed& t) { return t.unknown; });
+    const bool open =
+        std::all_of(args.begin(), args.end(), [](const Typed& t) { return t.unknown; });
     ADJOIN_ASSIGN_OR_RETURN(TypeId type, CommonTypeOf(state_, args, "generate_series"));
     if (open || type == TypeId::kInt16) type = TypeId::kInt32;
     if (!IsInteger(type)) {
-      return state_.NotSupported(absl::StrCat("generate_series of type ", std::string(TypeName(type))), location);
+      return state_.NotSupported(
+          absl::StrCat("generate_series of type ", std::string(TypeName(type))), location);
     }
     std::vector<ExprRef> exprs;
     for (const Typed& arg : args) {
@@ -195,13 +194,15 @@ class FromBinder {
     std::vector<std::string> shared;
     for (const Json& name : ListOf(body, "usingClause")) shared.push_back(StringValue(name));
     if (FlagOf(body, "isNatural")) shared = CommonNames(left.names, right.names);
-    ADJOIN_ASSIGN_OR_RETURN(FromItem joined, Concatenate(std::move(left), std::move(right), kind, swapped));
+    ADJOIN_ASSIGN_OR_RETURN(FromItem joined,
+                            Concatenate(std::move(left), std::move(right), kind, swapped));
     if (!shared.empty()) {
       ADJOIN_RETURN_IF_ERROR(MergeColumns(shared, left_columns, type, joined));
     }
     if (Has(body, "quals")) {
       const Context context{&level_, &joined.names, Clause::kJoin};
-      ADJOIN_ASSIGN_OR_RETURN(const ExprRef on, BindCondition(state_, FieldOf(body, "quals"), context, "JOIN/ON"));
+      ADJOIN_ASSIGN_OR_RETURN(const ExprRef on,
+                              BindCondition(state_, FieldOf(body, "quals"), context, "JOIN/ON"));
       for (const ExprRef& c : Conjuncts(on)) joined.tree->conditions.push_back(c);
     }
     if (Has(body, "join_using_alias")) return state_.NotSupported("an alias of USING");
@@ -213,49 +214,56 @@ class FromBinder {
     std::vector<std::string> out;
     for (const VisibleColumn& a : left.columns) {
       for (const VisibleColumn& b : right.columns) {
-        if (a.name == b.name && std::find(out.begin(), out.end(), a.name) == out.end()) out.push_back(a.name);
+        if (a.name == b.name && std::find(out.begin(), out.end(), a.name) == out.end())
+          out.push_back(a.name);
       }
     }
     return out;
   }
 
   // The one column `name` of one side of a USING.
-  absl::StatusOr<ExprRef> SharedColumn(const std::vector<VisibleColumn>& columns, size_t begin, size_t end,
-                                       const std::string& name, std::string_view side) {
+  absl::StatusOr<ExprRef> SharedColumn(const std::vector<VisibleColumn>& columns, size_t begin,
+                                       size_t end, const std::string& name, std::string_view side) {
     ExprRef found;
     for (size_t i = begin; i < end; ++i) {
       if (columns[i].name != name) continue;
       if (found != nullptr) {
-        return SqlError(sqlstate::kAmbiguousColumn, absl::StrCat("common column name \"", name,
-                                                                 "\" appears more than once in ", std::string(side),
-                                                                 " table"));
+        return SqlError(sqlstate::kAmbiguousColumn,
+                        absl::StrCat("common column name \"", name, "\" appears more than once in ",
+                                     std::string(side), " table"));
       }
       found = columns[i].expr;
     }
     if (found != nullptr) return found;
-    return SqlError(sqlstate::kUndefinedColumn, absl::StrCat("column \"", name, "\" specified in USING clause does not exist in ",
-                                                             std::string(side), " table"));
+    return SqlError(
+        sqlstate::kUndefinedColumn,
+        absl::StrCat("column \"", name, "\" specified in USING clause does not exist in ",
+                     std::string(side), " table"));
   }
 
-  // USING: equalities, and one visible column a name, in front: left's, right's for RIGHT, the first that is not NULL
-  // for FULL.
-  absl::Status MergeColumns(const std::vector<std::string>& shared, size_t left_columns, std::string_view type,
-                            FromItem& joined) {
+  // USING: equalities, and one visible column a name, in front: left's, right's for RIGHT, the
+  // first that is not NULL for FULL.
+  absl::Status MergeColumns(const std::vector<std::string>& shared, size_t left_columns,
+                            std::string_view type, FromItem& joined) {
     std::vector<VisibleColumn>& columns = joined.names.columns;
     std::vector<VisibleColumn> merged;
     for (const std::string& name : shared) {
-      ADJOIN_ASSIGN_OR_RETURN(const ExprRef left, SharedColumn(columns, 0, left_columns, name, "left"));
-      ADJOIN_ASSIGN_OR_RETURN(const ExprRef right, SharedColumn(columns, left_columns, columns.size(), name, "right"));
+      ADJOIN_ASSIGN_OR_RETURN(const ExprRef left,
+                              SharedColumn(columns, 0, left_columns, name, "left"));
+      ADJOIN_ASSIGN_OR_RETURN(const ExprRef right,
+                              SharedColumn(columns, left_columns, columns.size(), name, "right"));
       ADJOIN_ASSIGN_OR_RETURN(ExprRef equal, ResolveTyped(state_, "=", {{left}, {right}}, -1));
       joined.tree->conditions.push_back(std::move(equal));
       ExprRef value = type == "JOIN_RIGHT" ? right : left;
       if (type == "JOIN_FULL") {
-        ADJOIN_ASSIGN_OR_RETURN(value, ResolveCall("coalesce", {left, right}, state_.options.weak_real));
+        ADJOIN_ASSIGN_OR_RETURN(value,
+                                ResolveCall("coalesce", {left, right}, state_.options.weak_real));
       }
       merged.push_back({name, std::move(value), -1});
     }
     for (VisibleColumn& column : columns) {
-      if (std::find(shared.begin(), shared.end(), column.name) == shared.end()) merged.push_back(std::move(column));
+      if (std::find(shared.begin(), shared.end(), column.name) == shared.end())
+        merged.push_back(std::move(column));
     }
     columns = std::move(merged);
     return absl::OkStatus();
@@ -265,12 +273,15 @@ class FromBinder {
   absl::Status HideBehindAlias(const Json& alias, FromItem& joined) {
     RangeVariable range;
     range.name = TextOf(alias, "aliasname");
-    for (const VisibleColumn& column : joined.names.columns) range.columns.push_back({column.name, column.expr});
+    for (const VisibleColumn& column : joined.names.columns)
+      range.columns.push_back({column.name, column.expr});
     ADJOIN_RETURN_IF_ERROR(RenameColumns(alias, range, -1));
-    for (size_t i = 0; i < range.columns.size(); ++i) joined.names.columns[i].name = range.columns[i].name;
+    for (size_t i = 0; i < range.columns.size(); ++i)
+      joined.names.columns[i].name = range.columns[i].name;
     // What is hidden stays, without names, for gradients to find the relation of a column.
     for (RangeVariable& hidden : joined.names.ranges) hidden.name.clear(), hidden.relation.clear();
-    for (VisibleColumn& column : joined.names.columns) column.range = static_cast<int>(joined.names.ranges.size());
+    for (VisibleColumn& column : joined.names.columns)
+      column.range = static_cast<int>(joined.names.ranges.size());
     joined.names.ranges.push_back(std::move(range));
     return absl::OkStatus();
   }
@@ -287,15 +298,18 @@ absl::StatusOr<Query> BindView(BindState& state, const std::string& name, const 
   ADJOIN_RETURN_IF_ERROR(nesting.Check());
   const BindState::ViewBody body(state);
   ADJOIN_ASSIGN_OR_RETURN(const std::vector<ParsedStatement> parsed, Parse(view.query));
-  if (parsed.size() != 1) return SqlError(sqlstate::kInternalError, absl::StrCat("view \"", name, "\" is not one query"));
+  if (parsed.size() != 1)
+    return SqlError(sqlstate::kInternalError, absl::StrCat("view \"", name, "\" is not one query"));
   ADJOIN_ASSIGN_OR_RETURN(Query query, BindQuery(state, parsed[0].tree, {}));
-  for (size_t i = 0; i < view.columns.size() && i < query.columns.size(); ++i) query.columns[i].name = view.columns[i];
+  for (size_t i = 0; i < view.columns.size() && i < query.columns.size(); ++i)
+    query.columns[i].name = view.columns[i];
   state.views.emplace(name, query);
   return query;
 }
 
 // 42P01; where a later WITH item has the name, PostgreSQL says so.
-absl::Status NoSuchRelation(BindState& state, const std::string& name, const CteScope* ctes, int location) {
+absl::Status NoSuchRelation(BindState& state, const std::string& name, const CteScope* ctes,
+                            int location) {
   std::string detail, hint;
   for (; ctes != nullptr; ctes = ctes->outer) {
     if (std::find(ctes->later.begin(), ctes->later.end(), name) == ctes->later.end()) continue;
@@ -303,24 +317,25 @@ absl::Status NoSuchRelation(BindState& state, const std::string& name, const Cte
                           "\", but it cannot be referenced from this part of the query.");
     hint = "Use WITH RECURSIVE, or re-order the WITH items to remove forward references.";
   }
-  return state.ErrorWithDetail(sqlstate::kUndefinedTable, absl::StrCat("relation \"", name, "\" does not exist"), detail,
-                               hint, location);
+  return state.ErrorWithDetail(sqlstate::kUndefinedTable,
+                               absl::StrCat("relation \"", name, "\" does not exist"), detail, hint,
+                               location);
 }
 
 }  // namespace
 
-absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& list, const TargetTable* target,
-                                  const LeafReplacements& replacements) {
+absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& list,
+                                  const TargetTable* target, const LeafReplacements& replacements) {
   level.from_names.clear();
-  for (const Json& node : list) CollectNames(node, level.from_names);
   FromBinder binder(state, level, replacements);
   FromItem out;
   if (target != nullptr) {
     Query query{target->node, {}};
-    for (const Field& field : target->table.schema.fields) query.columns.push_back({field.name, field.type, false});
-    RangeVariable range = FromBinder::RangeOver(query, target->alias.empty() ? target->name : target->alias, target->name);
+    for (const Field& field : target->table.schema.fields)
+      query.columns.push_back({field.name, field.type, false});
+    RangeVariable range = FromBinder::RangeOver(
+        query, target->alias.empty() ? target->name : target->alias, target->name);
     range.schema = target->table.schema;
-    level.from_names.push_back(range.name);
     out = binder.Leaf(target->node, std::move(range));
   }
   for (const Json& node : list) {
@@ -328,27 +343,32 @@ absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& li
     if (out.tree == nullptr) {
       out = std::move(item);
     } else {
-      ADJOIN_ASSIGN_OR_RETURN(out, binder.Concatenate(std::move(out), std::move(item), JoinKind::kInner));
+      ADJOIN_ASSIGN_OR_RETURN(
+          out, binder.Concatenate(std::move(out), std::move(item), JoinKind::kInner));
     }
   }
   return out;
 }
 
-absl::StatusOr<Relation> FindRelation(BindState& state, const std::string& name, const CteScope* ctes, int location) {
+absl::StatusOr<Relation> FindRelation(BindState& state, const std::string& name,
+                                      const CteScope* ctes, int location) {
   for (const CteScope* scope = ctes; scope != nullptr; scope = scope->outer) {
     for (const Cte& cte : scope->ctes) {
       if (cte.name != name) continue;
       if (!cte.modifying) return Relation{cte.query, std::nullopt};
       return state.Error(sqlstate::kFeatureNotSupported,
-                         absl::StrCat("WITH query \"", name, "\" does not have a RETURNING clause"), location);
+                         absl::StrCat("WITH query \"", name, "\" does not have a RETURNING clause"),
+                         location);
     }
-    const bool later = std::find(scope->later.begin(), scope->later.end(), name) != scope->later.end();
+    const bool later =
+        std::find(scope->later.begin(), scope->later.end(), name) != scope->later.end();
     if (later && scope->recursive) return state.NotSupported("WITH RECURSIVE", location);
   }
   if (std::optional<CatalogTable> table = state.catalog.FindTable(name); table.has_value()) {
     state.NoteRelation(name);
     Query query{state.planner.Make(Scan{name, table->id, table->schema}, {}), {}};
-    for (const Field& field : table->schema.fields) query.columns.push_back({field.name, field.type, false});
+    for (const Field& field : table->schema.fields)
+      query.columns.push_back({field.name, field.type, false});
     return Relation{std::move(query), std::move(table->schema)};
   }
   if (const std::optional<StoredView> view = state.catalog.FindView(name); view.has_value()) {

@@ -13,31 +13,34 @@
 namespace adjoin {
 
 struct FromItem {
-  std::unique_ptr<JoinTree> tree;      // null: no FROM
-  Names names;                         // over the tree's columns
+  std::unique_ptr<JoinTree> tree;  // null: no FROM
+  Names names;                     // over the tree's columns
 };
 
 // Another node for a leaf: the same columns and more behind them (gradients).
 using LeafReplacements = absl::flat_hash_map<int, NodeRef>;
 
-// The table that UPDATE or DELETE changes: leaf 0, whose node is the scan with a row id behind its columns.
+// The table that UPDATE or DELETE changes: leaf 0, whose node is the scan with a row id behind its
+// columns.
 struct TargetTable {
   std::string name;
-  std::string alias;                   // may be empty
+  std::string alias;  // may be empty
   CatalogTable table;
   NodeRef node;
 };
 
-// Binds a FROM list; null list and no target: no FROM. Notes its names in level.from_names. Subqueries see the queries
-// around the level, not their neighbours. Errors: 42P01, 42712, the parts' own.
-absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& list, const TargetTable* target,
-                                  const LeafReplacements& replacements);
+// Binds a FROM list; null list and no target: no FROM. Notes its names in level.from_names as they
+// come. Subqueries see the queries around the level, not their neighbours. Errors: 42P01, 42712,
+// the parts' own.
+absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& list,
+                                  const TargetTable* target, const LeafReplacements& replacements);
 
 // A relation by its name alone: WITH item, table or view. `location` is for errors.
 struct Relation {
   Query query;
-  std::optional<Schema> schema;        // of a base table
+  std::optional<Schema> schema;  // of a base table
 };
-absl::StatusOr<Relation> FindRelation(BindState& state, const std::string& name, const CteScope* ctes, int location);
+absl::StatusOr<Relation> FindRelation(BindState& state, const std::string& name,
+                                      const CteScope* ctes, int location);
 
 }  // namespace adjoin

@@ -14,18 +14,21 @@
 namespace adjoin {
 namespace {
 
-bool IsModifying(std::string_view tag) { return tag == "InsertStmt" || tag == "UpdateStmt" || tag == "DeleteStmt"; }
+bool IsModifying(std::string_view tag) {
+  return tag == "InsertStmt" || tag == "UpdateStmt" || tag == "DeleteStmt";
+}
 
-absl::StatusOr<Cte> BindCte(BindState& state, const Json& item, const QueryContext& context, const CteScope* scope,
-                            std::vector<Statement::Output>* modifying) {
+absl::StatusOr<Cte> BindCte(BindState& state, const Json& item, const QueryContext& context,
+                            const CteScope* scope, std::vector<Statement::Output>* modifying) {
   Cte out;
   out.name = TextOf(item, "ctename");
   const int location = LocationOf(item);
   const auto [tag, body] = Unwrap(FieldOf(item, "ctequery"));
   if (IsModifying(tag)) {
     if (modifying == nullptr) {
-      return state.Error(sqlstate::kFeatureNotSupported,
-                         "WITH clause containing a data-modifying statement must be at the top level", location);
+      return state.Error(
+          sqlstate::kFeatureNotSupported,
+          "WITH clause containing a data-modifying statement must be at the top level", location);
     }
     out.modifying = true;
     ADJOIN_ASSIGN_OR_RETURN(Statement::Output output, BindModifying(state, tag, *body, scope));
@@ -33,7 +36,8 @@ absl::StatusOr<Cte> BindCte(BindState& state, const Json& item, const QueryConte
     return out;
   }
   if (tag != "SelectStmt") return state.NotSupported("this statement in WITH", location);
-  ADJOIN_ASSIGN_OR_RETURN(out.query, BindSelectBody(state, *body, {context.outer, context.around, scope, {}, false}));
+  ADJOIN_ASSIGN_OR_RETURN(
+      out.query, BindSelectBody(state, *body, {context.outer, context.around, scope, {}, false}));
   const Json& names = ListOf(item, "aliascolnames");
   if (names.size() > out.query.columns.size()) {
     return state.Error(sqlstate::kInvalidColumnReference,
@@ -56,15 +60,18 @@ absl::StatusOr<ExprRef> BindCount(BindState& state, const Json& node, std::strin
   const Context context{&level, &level.names, Clause::kLimit};
   const int location = StartOf(node);
   if (Unwrap(node).tag == "ColumnRef") {
-    return state.Error(sqlstate::kInvalidColumnReference,
-                       absl::StrCat("argument of ", std::string(construct), " must not contain variables"), location);
+    return state.Error(
+        sqlstate::kInvalidColumnReference,
+        absl::StrCat("argument of ", std::string(construct), " must not contain variables"),
+        location);
   }
   ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, node, context));
   if (!value.unknown && !IsNumeric(value.expr->type)) {
-    return state.Error(sqlstate::kDatatypeMismatch,
-                       absl::StrCat("argument of ", std::string(construct), " must be type bigint, not type ",
-                                    std::string(TypeName(value.expr->type))),
-                       location);
+    return state.Error(
+        sqlstate::kDatatypeMismatch,
+        absl::StrCat("argument of ", std::string(construct), " must be type bigint, not type ",
+                     std::string(TypeName(value.expr->type))),
+        location);
   }
   ADJOIN_ASSIGN_OR_RETURN(ExprRef count, Coerce(state, value, TypeId::kInt64));
   if (IsNullConstant(*count)) return ExprRef();
@@ -82,7 +89,8 @@ absl::StatusOr<Query> BindQuery(BindState& state, const Json& select, const Quer
   return BindSelectBody(state, *body, context);
 }
 
-absl::StatusOr<Query> BindSelectBody(BindState& state, const Json& body, const QueryContext& context) {
+absl::StatusOr<Query> BindSelectBody(BindState& state, const Json& body,
+                                     const QueryContext& context) {
   const BindState::Nesting nesting(state);
   ADJOIN_RETURN_IF_ERROR(nesting.Check());
   if (!ListOf(body, "lockingClause").empty()) return state.NotSupported("SELECT FOR UPDATE");
@@ -99,7 +107,8 @@ absl::StatusOr<Query> BindSelectBody(BindState& state, const Json& body, const Q
   return BindSelect(state, body, inner);
 }
 
-absl::StatusOr<std::unique_ptr<CteScope>> BindWith(BindState& state, const Json& with, const QueryContext& context,
+absl::StatusOr<std::unique_ptr<CteScope>> BindWith(BindState& state, const Json& with,
+                                                   const QueryContext& context,
                                                    std::vector<Statement::Output>* modifying) {
   auto scope = std::make_unique<CteScope>();
   scope->outer = context.ctes;
@@ -110,20 +119,24 @@ absl::StatusOr<std::unique_ptr<CteScope>> BindWith(BindState& state, const Json&
     std::string name = TextOf(item, "ctename");
     if (std::find(scope->later.begin(), scope->later.end(), name) != scope->later.end()) {
       return state.Error(sqlstate::kDuplicateAlias,
-                         absl::StrCat("WITH query name \"", name, "\" specified more than once"), LocationOf(item));
+                         absl::StrCat("WITH query name \"", name, "\" specified more than once"),
+                         LocationOf(item));
     }
     scope->later.push_back(std::move(name));
   }
   for (const Json& wrapped : items) {
-    ADJOIN_ASSIGN_OR_RETURN(Cte cte, BindCte(state, FieldOf(wrapped, "CommonTableExpr"), context, scope.get(), modifying));
+    ADJOIN_ASSIGN_OR_RETURN(Cte cte, BindCte(state, FieldOf(wrapped, "CommonTableExpr"), context,
+                                             scope.get(), modifying));
     scope->ctes.push_back(std::move(cte));
     scope->later.erase(scope->later.begin());
   }
   return scope;
 }
 
-absl::StatusOr<NodeRef> ApplyLimit(BindState& state, const Json& body, NodeRef node, const CteScope* ctes) {
-  if (TextOf(body, "limitOption") == "LIMIT_OPTION_WITH_TIES") return state.NotSupported("WITH TIES");
+absl::StatusOr<NodeRef> ApplyLimit(BindState& state, const Json& body, NodeRef node,
+                                   const CteScope* ctes) {
+  if (TextOf(body, "limitOption") == "LIMIT_OPTION_WITH_TIES")
+    return state.NotSupported("WITH TIES");
   ADJOIN_ASSIGN_OR_RETURN(ExprRef offset, BindCount(state, FieldOf(body, "limitOffset"), "OFFSET",
                                                     sqlstate::kInvalidRowCountInOffset, ctes));
   ADJOIN_ASSIGN_OR_RETURN(ExprRef limit, BindCount(state, FieldOf(body, "limitCount"), "LIMIT",
@@ -132,7 +145,8 @@ absl::StatusOr<NodeRef> ApplyLimit(BindState& state, const Json& body, NodeRef n
   return state.planner.Make(Limit{std::move(limit), std::move(offset)}, {std::move(node)});
 }
 
-NodeRef MakeProject(Planner& planner, std::vector<ExprRef> exprs, NodeRef input, std::vector<std::string> names) {
+NodeRef MakeProject(Planner& planner, std::vector<ExprRef> exprs, NodeRef input,
+                    std::vector<std::string> names) {
   bool same = static_cast<int>(exprs.size()) == input->width();
   for (size_t i = 0; i < exprs.size() && same; ++i) {
     same = exprs[i]->kind == ExprKind::kColumn && exprs[i]->index == static_cast<int>(i);

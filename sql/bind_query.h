@@ -12,28 +12,32 @@ namespace adjoin {
 
 // Where a query stands.
 struct QueryContext {
-  Level* outer = nullptr;                            // whose columns it may read
-  const Level* around = nullptr;                     // of a subquery in FROM
+  Level* outer = nullptr;         // whose columns it may read
+  const Level* around = nullptr;  // of a subquery in FROM
   const CteScope* ctes = nullptr;
   // Types for output columns that are constants without one ('x', NULL); TEXT where there is none.
   std::vector<std::optional<TypeId>> wanted;
-  bool with_is_bound = false;                        // its WITH clause is in `ctes` already
+  bool with_is_bound = false;  // its WITH clause is in `ctes` already
 };
 
 // Binds a {"SelectStmt": ...}.
 absl::StatusOr<Query> BindQuery(BindState& state, const Json& select, const QueryContext& context);
 // Binds its body, as set operations nest it without the tag.
-absl::StatusOr<Query> BindSelectBody(BindState& state, const Json& body, const QueryContext& context);
+absl::StatusOr<Query> BindSelectBody(BindState& state, const Json& body,
+                                     const QueryContext& context);
 
-// Binds the items of a WITH clause in order. Data-modifying ones, allowed at the top level alone, go to `modifying`;
-// pass null below it.
-absl::StatusOr<std::unique_ptr<CteScope>> BindWith(BindState& state, const Json& with, const QueryContext& context,
+// Binds the items of a WITH clause in order. Data-modifying ones, allowed at the top level alone,
+// go to `modifying`; pass null below it.
+absl::StatusOr<std::unique_ptr<CteScope>> BindWith(BindState& state, const Json& with,
+                                                   const QueryContext& context,
                                                    std::vector<Statement::Output>* modifying);
 
 // LIMIT and OFFSET of a SelectStmt body, where there are any.
-absl::StatusOr<NodeRef> ApplyLimit(BindState& state, const Json& body, NodeRef node, const CteScope* ctes);
+absl::StatusOr<NodeRef> ApplyLimit(BindState& state, const Json& body, NodeRef node,
+                                   const CteScope* ctes);
 
 // A projection, unless it would change nothing.
-NodeRef MakeProject(Planner& planner, std::vector<ExprRef> exprs, NodeRef input, std::vector<std::string> names);
+NodeRef MakeProject(Planner& planner, std::vector<ExprRef> exprs, NodeRef input,
+                    std::vector<std::string> names);
 
 }  // namespace adjoin

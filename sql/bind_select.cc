@@ -40,8 +40,9 @@ class SelectBinder {
   absl::StatusOr<Query> Bind() {
     ADJOIN_RETURN_IF_ERROR(NoteWindowClause(state_, ListOf(body_, "windowClause"), level_));
     const std::vector<const Json*> expressions = {
-        &FieldOf(body_, "targetList"), &FieldOf(body_, "whereClause"), &FieldOf(body_, "groupClause"),
-        &FieldOf(body_, "havingClause"), &FieldOf(body_, "sortClause"), &FieldOf(body_, "windowClause")};
+        &FieldOf(body_, "targetList"),  &FieldOf(body_, "whereClause"),
+        &FieldOf(body_, "groupClause"), &FieldOf(body_, "havingClause"),
+        &FieldOf(body_, "sortClause"),  &FieldOf(body_, "windowClause")};
     ADJOIN_RETURN_IF_ERROR(plan_.BindFromClause(ListOf(body_, "fromClause"), nullptr, expressions));
     ADJOIN_RETURN_IF_ERROR(BindTargets());
     ADJOIN_RETURN_IF_ERROR(plan_.BindWhere(FieldOf(body_, "whereClause")));
@@ -78,7 +79,8 @@ class SelectBinder {
     if (value.unknown) {
       const size_t i = targets_.size();
       const bool wanted = i < context_.wanted.size() && context_.wanted[i].has_value();
-      ADJOIN_ASSIGN_OR_RETURN(value.expr, Coerce(state_, value, wanted ? *context_.wanted[i] : TypeId::kText));
+      ADJOIN_ASSIGN_OR_RETURN(value.expr,
+                              Coerce(state_, value, wanted ? *context_.wanted[i] : TypeId::kText));
     }
     targets_.push_back({std::move(name), std::move(value)});
     return absl::OkStatus();
@@ -93,7 +95,8 @@ class SelectBinder {
     const Json& fields = ListOf(ref, "fields");
     if (fields.size() == 1) {
       if (level_.names.ranges.empty()) {
-        return state_.Error(sqlstate::kSyntaxError, "SELECT * with no tables specified is not valid", location);
+        return state_.Error(sqlstate::kSyntaxError,
+                            "SELECT * with no tables specified is not valid", location);
       }
       for (const VisibleColumn& column : level_.names.columns) add(column.name, column.expr);
       return absl::OkStatus();
@@ -106,7 +109,8 @@ class SelectBinder {
     for (const Level* outer = level_.outer; outer != nullptr; outer = outer->outer) {
       const RangeVariable* range = FindRange(outer->names, name);
       if (range == nullptr) continue;
-      for (const RangeColumn& column : range->columns) add(column.name, state_.OuterReference(*outer, column.expr));
+      for (const RangeColumn& column : range->columns)
+        add(column.name, state_.OuterReference(*outer, column.expr));
       return absl::OkStatus();
     }
     return MissingRange(state_, context, name, location);
@@ -115,7 +119,8 @@ class SelectBinder {
   absl::Status BindHaving() {
     if (!Has(body_, "havingClause")) return absl::OkStatus();
     const Context context{&level_, &level_.names, Clause::kHaving};
-    ADJOIN_ASSIGN_OR_RETURN(having_, BindCondition(state_, FieldOf(body_, "havingClause"), context, "HAVING"));
+    ADJOIN_ASSIGN_OR_RETURN(
+        having_, BindCondition(state_, FieldOf(body_, "havingClause"), context, "HAVING"));
     return absl::OkStatus();
   }
 
@@ -125,21 +130,25 @@ class SelectBinder {
     const int location = LocationOf(*body);
     if (tag == "A_Const") {
       if (!Has(*body, "ival")) {
-        return state_.Error(sqlstate::kSyntaxError, absl::StrCat("non-integer constant in ", ToAbsl(clause)), location);
+        return state_.Error(sqlstate::kSyntaxError,
+                            absl::StrCat("non-integer constant in ", ToAbsl(clause)), location);
       }
       const int64_t position = NumberOf(FieldOf(*body, "ival"), "ival");
-      if (position >= 1 && position <= static_cast<int64_t>(targets_.size())) return static_cast<int>(position - 1);
-      return state_.Error(sqlstate::kInvalidColumnReference,
-                          absl::StrCat(ToAbsl(clause), " position ", position, " is not in select list"), location);
+      if (position >= 1 && position <= static_cast<int64_t>(targets_.size()))
+        return static_cast<int>(position - 1);
+      return state_.Error(
+          sqlstate::kInvalidColumnReference,
+          absl::StrCat(ToAbsl(clause), " position ", position, " is not in select list"), location);
     }
     if (!by_name || tag != "ColumnRef" || ListOf(*body, "fields").size() != 1) return -1;
     const std::string name = StringValue(ListOf(*body, "fields")[0]);
     int found = -1;
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (targets_[i].name != name) continue;
-      if (found >= 0 && !SameExpr(targets_[static_cast<size_t>(found)].value.expr, targets_[i].value.expr)) {
-        return state_.Error(sqlstate::kAmbiguousColumn, absl::StrCat(ToAbsl(clause), " \"", name, "\" is ambiguous"),
-                            location);
+      if (found >= 0 &&
+          !SameExpr(targets_[static_cast<size_t>(found)].value.expr, targets_[i].value.expr)) {
+        return state_.Error(sqlstate::kAmbiguousColumn,
+                            absl::StrCat(ToAbsl(clause), " \"", name, "\" is ambiguous"), location);
       }
       if (found < 0) found = static_cast<int>(i);
     }
@@ -151,7 +160,8 @@ class SelectBinder {
     for (const Json& item : ListOf(body_, "sortClause")) {
       const Json& sort = FieldOf(item, "SortBy");
       const Json& node = FieldOf(sort, "node");
-      if (TextOf(sort, "sortby_dir") == "SORTBY_USING") return state_.NotSupported("ORDER BY USING");
+      if (TextOf(sort, "sortby_dir") == "SORTBY_USING")
+        return state_.NotSupported("ORDER BY USING");
       SortItem out{-1, nullptr, &sort};
       ADJOIN_ASSIGN_OR_RETURN(out.output, FindOutput(node, "ORDER BY", /*by_name=*/true));
       if (out.output < 0) {
@@ -161,7 +171,8 @@ class SelectBinder {
       }
       if (out.output < 0 && !ListOf(body_, "distinctClause").empty()) {
         return state_.Error(sqlstate::kInvalidColumnReference,
-                            "for SELECT DISTINCT, ORDER BY expressions must appear in select list", StartOf(node));
+                            "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                            StartOf(node));
       }
       sort_.push_back(std::move(out));
     }
@@ -181,7 +192,8 @@ class SelectBinder {
     for (const Json& node : ListOf(body_, "groupClause")) {
       const auto [tag, body] = Unwrap(node);
       if (tag == "GroupingSet") return state_.NotSupported("GROUPING SETS", LocationOf(*body));
-      ADJOIN_ASSIGN_OR_RETURN(const int output, FindOutput(node, "GROUP BY", !IsInputColumn(tag, *body)));
+      ADJOIN_ASSIGN_OR_RETURN(const int output,
+                              FindOutput(node, "GROUP BY", !IsInputColumn(tag, *body)));
       if (output < 0) {
         ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state_, node, context));
         ADJOIN_ASSIGN_OR_RETURN(ExprRef key, Settle(state_, value));
@@ -207,15 +219,18 @@ class SelectBinder {
     bool aggregate = false, window = false;
     static_cast<void>(MapLeaves(key.expr, [&](const ExprRef& leaf) -> absl::StatusOr<ExprRef> {
       if (!IsPlaceholder(*leaf)) return leaf;
-      for (const AggregateCall& call : level_.aggregates) aggregate |= call.placeholder == leaf->index;
+      for (const AggregateCall& call : level_.aggregates)
+        aggregate |= call.placeholder == leaf->index;
       for (const WindowUse& call : level_.windows) window |= call.placeholder == leaf->index;
       return leaf;
     }));
     if (aggregate) {
-      return state_.Error(sqlstate::kGroupingError, "aggregate functions are not allowed in GROUP BY", key.location);
+      return state_.Error(sqlstate::kGroupingError,
+                          "aggregate functions are not allowed in GROUP BY", key.location);
     }
     if (window) {
-      return state_.Error(sqlstate::kWindowingError, "window functions are not allowed in GROUP BY", key.location);
+      return state_.Error(sqlstate::kWindowingError, "window functions are not allowed in GROUP BY",
+                          key.location);
     }
     return absl::OkStatus();
   }
@@ -262,7 +277,8 @@ class SelectBinder {
     ADJOIN_ASSIGN_OR_RETURN(node, ApplyLimit(state_, body_, std::move(node), level_.ctes));
     if (hidden) {
       std::vector<ExprRef> visible;
-      for (size_t i = 0; i < width; ++i) visible.push_back(ColumnExpr(static_cast<int>(i), node->types[i]));
+      for (size_t i = 0; i < width; ++i)
+        visible.push_back(ColumnExpr(static_cast<int>(i), node->types[i]));
       node = MakeProject(state_.planner, std::move(visible), std::move(node), names);
     }
     out.node = std::move(node);
@@ -272,7 +288,8 @@ class SelectBinder {
   absl::StatusOr<NodeRef> ApplyDistinct(NodeRef node) {
     const Json& clause = ListOf(body_, "distinctClause");
     if (clause.empty()) return node;
-    if (clause.size() > 1 || (clause[0].is_object() && !clause[0].empty())) return state_.NotSupported("DISTINCT ON");
+    if (clause.size() > 1 || (clause[0].is_object() && !clause[0].empty()))
+      return state_.NotSupported("DISTINCT ON");
     adjoin::GroupBy distinct;
     for (int i = 0; i < node->width(); ++i) {
       distinct.keys.push_back(ColumnExpr(i, node->types[static_cast<size_t>(i)]));

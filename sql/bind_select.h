@@ -6,7 +6,8 @@
 
 namespace adjoin {
 
-// Binds a SelectStmt body that is neither VALUES nor a set operation, its WITH clause bound already.
+// Binds a SelectStmt body that is neither VALUES nor a set operation, its WITH clause bound
+// already.
 absl::StatusOr<Query> BindSelect(BindState& state, const Json& body, const QueryContext& context);
 
 }  // namespace adjoin

@@ -11,7 +11,9 @@
 namespace adjoin {
 namespace {
 
-std::string_view Construct(std::string_view op) { return op.substr(op.find('_') + 1); }  // SETOP_UNION -> UNION
+std::string_view Construct(std::string_view op) {
+  return op.substr(op.find('_') + 1);
+}  // SETOP_UNION -> UNION
 
 // The operands of a chain of one operator: a UNION ALL b UNION ALL c is a list of three.
 void Flatten(const Json& body, std::vector<const Json*>& out) {
@@ -20,9 +22,10 @@ void Flatten(const Json& body, std::vector<const Json*>& out) {
   while (true) {
     reversed.push_back(&FieldOf(*node, "rarg"));
     const Json& left = FieldOf(*node, "larg");
-    const bool same = TextOf(left, "op") == TextOf(body, "op") && FlagOf(left, "all") == FlagOf(body, "all") &&
-                      TextOf(body, "op") == "SETOP_UNION" && !Has(left, "sortClause") && !Has(left, "limitCount") &&
-                      !Has(left, "limitOffset") && !Has(left, "withClause");
+    const bool same =
+        TextOf(left, "op") == TextOf(body, "op") && FlagOf(left, "all") == FlagOf(body, "all") &&
+        TextOf(body, "op") == "SETOP_UNION" && !Has(left, "sortClause") &&
+        !Has(left, "limitCount") && !Has(left, "limitOffset") && !Has(left, "withClause");
     if (!same) {
       reversed.push_back(&left);
       break;
@@ -45,7 +48,8 @@ int TargetLocation(const Json& body, size_t column) {
 
 NodeRef Distinct(Planner& planner, NodeRef node) {
   GroupBy distinct;
-  for (int i = 0; i < node->width(); ++i) distinct.keys.push_back(ColumnExpr(i, node->types[static_cast<size_t>(i)]));
+  for (int i = 0; i < node->width(); ++i)
+    distinct.keys.push_back(ColumnExpr(i, node->types[static_cast<size_t>(i)]));
   return planner.Make(std::move(distinct), {std::move(node)});
 }
 
@@ -76,15 +80,19 @@ class SetOperationBinder {
   }
 
  private:
-  absl::StatusOr<Query> BindOperand(const Json& operand, std::vector<std::optional<TypeId>> wanted) {
-    return BindSelectBody(state_, operand, {context_.outer, context_.around, context_.ctes, std::move(wanted), false});
+  absl::StatusOr<Query> BindOperand(const Json& operand,
+                                    std::vector<std::optional<TypeId>> wanted) {
+    return BindSelectBody(
+        state_, operand,
+        {context_.outer, context_.around, context_.ctes, std::move(wanted), false});
   }
 
   absl::Status CheckWidths() {
     for (size_t i = 1; i < queries_.size(); ++i) {
       if (queries_[i].columns.size() == queries_[0].columns.size()) continue;
       return state_.Error(sqlstate::kSyntaxError,
-                          absl::StrCat("each ", ToAbsl(Construct(op_)), " query must have the same number of columns"),
+                          absl::StrCat("each ", ToAbsl(Construct(op_)),
+                                       " query must have the same number of columns"),
                           FirstTargetLocation(*operands_[i]));
     }
     return absl::OkStatus();
@@ -96,17 +104,20 @@ class SetOperationBinder {
     bool open = true;
     for (size_t i = 0; i < queries_.size(); ++i) {
       const OutputColumn& c = queries_[i].columns[column];
-      values.push_back({ColumnExpr(static_cast<int>(column), c.type), c.unknown, TargetLocation(*operands_[i], column)});
+      values.push_back({ColumnExpr(static_cast<int>(column), c.type), c.unknown,
+                        TargetLocation(*operands_[i], column)});
       open &= c.unknown;
     }
     ADJOIN_ASSIGN_OR_RETURN(out.type, CommonTypeOf(state_, values, Construct(op_)));
-    const bool wanted = open && column < context_.wanted.size() && context_.wanted[column].has_value();
+    const bool wanted =
+        open && column < context_.wanted.size() && context_.wanted[column].has_value();
     if (wanted) out.type = *context_.wanted[column];
     out.unknown = open;
     return absl::OkStatus();
   }
 
-  // The operand with columns of the common types: bound again where that settles constants, else cast.
+  // The operand with columns of the common types: bound again where that settles constants, else
+  // cast.
   absl::StatusOr<NodeRef> Cast(size_t operand, const std::vector<OutputColumn>& columns) {
     std::vector<std::optional<TypeId>> wanted;
     bool again = false;
@@ -116,7 +127,8 @@ class SetOperationBinder {
       again |= own.unknown && own.type != columns[i].type;
     }
     if (again) {
-      ADJOIN_ASSIGN_OR_RETURN(queries_[operand], BindOperand(*operands_[operand], std::move(wanted)));
+      ADJOIN_ASSIGN_OR_RETURN(queries_[operand],
+                              BindOperand(*operands_[operand], std::move(wanted)));
     }
     const NodeRef& node = queries_[operand].node;
     std::vector<ExprRef> exprs;
@@ -155,7 +167,8 @@ class SetOperationBinder {
 
 }  // namespace
 
-absl::StatusOr<Query> BindSetOperation(BindState& state, const Json& body, const QueryContext& context) {
+absl::StatusOr<Query> BindSetOperation(BindState& state, const Json& body,
+                                       const QueryContext& context) {
   return SetOperationBinder(state, body, context).Bind();
 }
 

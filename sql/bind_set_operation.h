@@ -6,8 +6,10 @@
 
 namespace adjoin {
 
-// Binds a SelectStmt body that is a set operation, its WITH clause bound already. Columns take the names of the first
-// query and a common type. Errors: 42601 where the numbers of columns differ, 42804 where types do not mix.
-absl::StatusOr<Query> BindSetOperation(BindState& state, const Json& body, const QueryContext& context);
+// Binds a SelectStmt body that is a set operation, its WITH clause bound already. Columns take the
+// names of the first query and a common type. Errors: 42601 where the numbers of columns differ,
+// 42804 where types do not mix.
+absl::StatusOr<Query> BindSetOperation(BindState& state, const Json& body,
+                                       const QueryContext& context);
 
 }  // namespace adjoin

@@ -34,7 +34,8 @@ absl::StatusOr<ExprRef> MapLeavesMemo(const ExprRef& expr, const LeafMap& f,
 
 }  // namespace
 
-BindState::BindState(const CatalogView& catalog_view, const BindOptions& bind_options, Planner& statement_planner)
+BindState::BindState(const CatalogView& catalog_view, const BindOptions& bind_options,
+                     Planner& statement_planner)
     : catalog(catalog_view), options(bind_options), planner(statement_planner) {
   for (const auto& type : options.parameter_types) parameters_.push_back({type, -1, true});
 }
@@ -44,17 +45,20 @@ std::optional<int> BindState::Position(int location) const {
   return CharacterPosition(options.text, location);
 }
 
-absl::Status BindState::Error(std::string_view sqlstate, std::string_view message, int location) const {
+absl::Status BindState::Error(std::string_view sqlstate, std::string_view message,
+                              int location) const {
   return SqlError(sqlstate, message, Position(location));
 }
 
-absl::Status BindState::ErrorWithDetail(std::string_view sqlstate, std::string_view message, std::string_view detail,
-                                        std::string_view hint, int location) const {
+absl::Status BindState::ErrorWithDetail(std::string_view sqlstate, std::string_view message,
+                                        std::string_view detail, std::string_view hint,
+                                        int location) const {
   return SqlErrorWithDetail(sqlstate, message, detail, hint, Position(location));
 }
 
 absl::Status BindState::NotSupported(std::string_view construct, int location) const {
-  return Error(sqlstate::kFeatureNotSupported, std::string(construct) + " is not supported", location);
+  return Error(sqlstate::kFeatureNotSupported, std::string(construct) + " is not supported",
+               location);
 }
 
 absl::Status BindState::At(absl::Status status, int location) const {
@@ -64,7 +68,8 @@ absl::Status BindState::At(absl::Status status, int location) const {
 
 ExprRef BindState::OuterReference(const Level& level, const ExprRef& expr) {
   for (const auto& [placeholder, outer] : outers_) {
-    if (outer.level == level.id && SameExpr(outer.expr, expr)) return ParameterExpr(placeholder, expr->type);
+    if (outer.level == level.id && SameExpr(outer.expr, expr))
+      return ParameterExpr(placeholder, expr->type);
   }
   const int placeholder = NewPlaceholder();
   outers_.emplace(placeholder, Outer{level.id, expr});
@@ -88,13 +93,16 @@ void BindState::UseParameter(int index, int location) {
   if (parameters_[i].location < 0) parameters_[i].location = location;
 }
 
-void BindState::SetParameterType(int index, TypeId type) { parameters_[static_cast<size_t>(index)].type = type; }
+void BindState::SetParameterType(int index, TypeId type) {
+  parameters_[static_cast<size_t>(index)].type = type;
+}
 
 absl::StatusOr<std::vector<TypeId>> BindState::ParameterTypes() const {
   std::vector<TypeId> out;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].type.has_value()) {
-      return Error(sqlstate::kIndeterminateDatatype, absl::StrCat("could not determine data type of parameter $", i + 1),
+      return Error(sqlstate::kIndeterminateDatatype,
+                   absl::StrCat("could not determine data type of parameter $", i + 1),
                    parameters_[i].location);
     }
     out.push_back(*parameters_[i].type);
@@ -127,9 +135,19 @@ absl::StatusOr<ExprRef> Coerce(BindState& state, const Typed& value, TypeId targ
   if (value.unknown && value.expr->kind == ExprKind::kParameter) {
     const std::optional<TypeId> known = state.parameter_type(value.expr->index);
     if (!known.has_value()) state.SetParameterType(value.expr->index, target);
-    return state.At(ResolveCast(ParameterExpr(value.expr->index, known.value_or(target)), target), value.location);
+    return state.At(ResolveCast(ParameterExpr(value.expr->index, known.value_or(target)), target),
+                    value.location);
   }
-  return state.At(ResolveCast(value.expr, target), value.location);
+  return CastAt(state, value, target, value.location);
+}
+
+absl::StatusOr<ExprRef> CastAt(BindState& state, const Typed& value, TypeId target, int location) {
+  absl::StatusOr<ExprRef> cast = ResolveCast(value.expr, target);
+  // PostgreSQL finds a typed constant out of range only when it runs the cast, and then has no
+  // position.
+  const bool at_run_time =
+      !cast.ok() && !value.unknown && SqlStateOf(cast.status()) == sqlstate::kNumericOutOfRange;
+  return at_run_time ? std::move(cast) : state.At(std::move(cast), location);
 }
 
 absl::StatusOr<ExprRef> Settle(BindState& state, const Typed& value) {
@@ -137,13 +155,15 @@ absl::StatusOr<ExprRef> Settle(BindState& state, const Typed& value) {
   return Coerce(state, value, TypeId::kText);
 }
 
-absl::StatusOr<ExprRef> Condition(BindState& state, const Typed& value, std::string_view construct) {
+absl::StatusOr<ExprRef> Condition(BindState& state, const Typed& value,
+                                  std::string_view construct) {
   if (value.unknown) return Coerce(state, value, TypeId::kBool);
   if (value.expr->type == TypeId::kBool) return value.expr;
-  return state.Error(sqlstate::kDatatypeMismatch,
-                     absl::StrCat("argument of ", ToAbsl(construct), " must be type boolean, not type ",
-                                  ToAbsl(TypeName(value.expr->type))),
-                     value.location);
+  return state.Error(
+      sqlstate::kDatatypeMismatch,
+      absl::StrCat("argument of ", ToAbsl(construct), " must be type boolean, not type ",
+                   ToAbsl(TypeName(value.expr->type))),
+      value.location);
 }
 
 absl::StatusOr<ExprRef> MapLeaves(const ExprRef& expr, const LeafMap& f) {

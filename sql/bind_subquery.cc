@@ -8,6 +8,7 @@
 #include "sql/bind_expr.h"
 #include "sql/bind_query.h"
 #include "sql/decorrelate.h"
+#include "sql/join_condition.h"
 
 namespace adjoin {
 namespace {
@@ -15,23 +16,32 @@ namespace {
 absl::StatusOr<Query> BindInner(BindState& state, const Json& sublink, const Context& context) {
   const int location = LocationOf(sublink);
   switch (context.clause) {
-    case Clause::kJoin: return state.NotSupported("a subquery in a JOIN condition", location);
-    case Clause::kLimit: return state.NotSupported("a subquery in LIMIT", location);
-    case Clause::kFromFunction: return state.NotSupported("a subquery in a function in FROM", location);
-    case Clause::kConstants: return state.Error(sqlstate::kFeatureNotSupported, "cannot use subquery in EXECUTE parameter", location);
-    default: break;
+    case Clause::kJoin:
+      return state.NotSupported("a subquery in a JOIN condition", location);
+    case Clause::kLimit:
+      return state.NotSupported("a subquery in LIMIT", location);
+    case Clause::kFromFunction:
+      return state.NotSupported("a subquery in a function in FROM", location);
+    case Clause::kConstants:
+      return state.Error(sqlstate::kFeatureNotSupported, "cannot use subquery in EXECUTE parameter",
+                         location);
+    default:
+      break;
   }
-  return BindQuery(state, FieldOf(sublink, "subselect"), {context.level, nullptr, context.level->ctes, {}, false});
+  return BindQuery(state, FieldOf(sublink, "subselect"),
+                   {context.level, nullptr, context.level->ctes, {}, false});
 }
 
 bool BelowGroups(const Context& context) {
-  return context.in_aggregate || context.clause == Clause::kWhere || context.clause == Clause::kGroupBy;
+  return context.in_aggregate || context.clause == Clause::kWhere ||
+         context.clause == Clause::kGroupBy;
 }
 
 ExprRef AddScalar(BindState& state, const Context& context, NodeRef plan) {
   const TypeId type = plan->types[0];
   for (const ScalarSubquery& s : context.level->subqueries) {
-    if (s.plan == plan && s.below_groups == BelowGroups(context)) return ParameterExpr(s.placeholder, type);
+    if (s.plan == plan && s.below_groups == BelowGroups(context))
+      return ParameterExpr(s.placeholder, type);
   }
   const int placeholder = state.NewPlaceholder();
   context.level->subqueries.push_back({placeholder, std::move(plan), BelowGroups(context)});
@@ -40,7 +50,9 @@ ExprRef AddScalar(BindState& state, const Context& context, NodeRef plan) {
 
 ExprRef Boolean(bool value) { return ConstantExpr(Value::Bool(value), TypeId::kBool); }
 ExprRef Zero() { return ConstantExpr(Value::Int(0), TypeId::kInt64); }
-ExprRef IsPositive(ExprRef count) { return CallNamed("<", {Zero(), std::move(count)}, TypeId::kBool); }
+ExprRef IsPositive(ExprRef count) {
+  return CallNamed("<", {Zero(), std::move(count)}, TypeId::kBool);
+}
 
 Aggregate CountRows(ExprRef filter) {
   return {AggregateFunction::kCountStar, nullptr, std::move(filter), false, TypeId::kInt64};
@@ -52,18 +64,23 @@ NodeRef ExistsValue(Planner& planner, const NodeRef& plan) {
   return planner.Make(Project{{IsPositive(ColumnExpr(0, TypeId::kInt64))}}, {count});
 }
 
-// ANY as a value: TRUE where the condition holds for some row, else NULL where it is NULL for some row, else FALSE.
+// ANY as a value: TRUE where the condition holds for some row, else NULL where it is NULL for some
+// row, else FALSE.
 NodeRef AnyValue(Planner& planner, const NodeRef& plan, const ExprRef& condition) {
   const ExprRef is_null = CallNamed("is null", {condition}, TypeId::kBool);
-  const NodeRef counts = planner.Make(GroupBy{{}, {CountRows(condition), CountRows(is_null)}}, {plan});
-  const ExprRef held = IsPositive(ColumnExpr(0, TypeId::kInt64)), unknown = IsPositive(ColumnExpr(1, TypeId::kInt64));
-  const ExprRef value = CaseExpr({held, Boolean(true), unknown, NullExpr(TypeId::kBool), Boolean(false)});
+  const NodeRef counts =
+      planner.Make(GroupBy{{}, {CountRows(condition), CountRows(is_null)}}, {plan});
+  const ExprRef held = IsPositive(ColumnExpr(0, TypeId::kInt64)),
+                unknown = IsPositive(ColumnExpr(1, TypeId::kInt64));
+  const ExprRef value =
+      CaseExpr({held, Boolean(true), unknown, NullExpr(TypeId::kBool), Boolean(false)});
   return planner.Make(Project{{value}}, {counts});
 }
 
-// left op right for each column of the subquery; the level's expressions on the left become placeholders.
-absl::StatusOr<std::vector<ExprRef>> Comparisons(BindState& state, const Json& sublink, const Query& query,
-                                                 const Context& context) {
+// left op right for each column of the subquery; the level's expressions on the left become
+// placeholders.
+absl::StatusOr<std::vector<ExprRef>> Comparisons(BindState& state, const Json& sublink,
+                                                 const Query& query, const Context& context) {
   const int location = LocationOf(sublink);
   const Json& test = FieldOf(sublink, "testexpr");
   std::vector<const Json*> items;
@@ -74,7 +91,8 @@ absl::StatusOr<std::vector<ExprRef>> Comparisons(BindState& state, const Json& s
   }
   if (items.size() != query.columns.size()) {
     return state.Error(sqlstate::kSyntaxError,
-                       items.size() < query.columns.size() ? "subquery has too many columns" : "subquery has too few columns",
+                       items.size() < query.columns.size() ? "subquery has too many columns"
+                                                           : "subquery has too few columns",
                        location);
   }
   const std::string op = Has(sublink, "operName") ? LastName(ListOf(sublink, "operName")) : "=";
@@ -87,7 +105,8 @@ absl::StatusOr<std::vector<ExprRef>> Comparisons(BindState& state, const Json& s
       ADJOIN_ASSIGN_OR_RETURN(left.expr, Coerce(state, left, type));
     }
     left.unknown = false;
-    if (left.expr->kind != ExprKind::kConstant) left.expr = state.OuterReference(*context.level, left.expr);
+    if (left.expr->kind != ExprKind::kConstant)
+      left.expr = state.OuterReference(*context.level, left.expr);
     const Typed right{ColumnExpr(static_cast<int>(i), type), false, location};
     ADJOIN_ASSIGN_OR_RETURN(ExprRef comparison, ResolveTyped(state, op, {left, right}, location));
     out.push_back(std::move(comparison));
@@ -95,16 +114,20 @@ absl::StatusOr<std::vector<ExprRef>> Comparisons(BindState& state, const Json& s
   return out;
 }
 
-absl::StatusOr<ExprRef> BindQuantified(BindState& state, const Json& sublink, const Context& context, bool all) {
+absl::StatusOr<ExprRef> BindQuantified(BindState& state, const Json& sublink,
+                                       const Context& context, bool all) {
   ADJOIN_ASSIGN_OR_RETURN(const Query query, BindInner(state, sublink, context));
-  ADJOIN_ASSIGN_OR_RETURN(const std::vector<ExprRef> tests, Comparisons(state, sublink, query, context));
+  ADJOIN_ASSIGN_OR_RETURN(const std::vector<ExprRef> tests,
+                          Comparisons(state, sublink, query, context));
   ExprRef condition = Combine("and", tests);
-  if (all) condition = CallNamed("not", {condition}, TypeId::kBool);  // x op ALL is NOT (NOT (x op y)) ANY
+  if (all)
+    condition = CallNamed("not", {condition}, TypeId::kBool);  // x op ALL is NOT (NOT (x op y)) ANY
   ExprRef value = AddScalar(state, context, AnyValue(state.planner, query.node, condition));
   return all ? CallNamed("not", {std::move(value)}, TypeId::kBool) : value;
 }
 
-// What is left of an EXISTS plan when operators that cannot empty it are gone: `input`, and predicates on it.
+// What is left of an EXISTS plan when operators that cannot empty it are gone: `input`, and
+// predicates on it.
 struct Peeled {
   NodeRef input;
   std::vector<ExprRef> conjuncts;
@@ -121,12 +144,15 @@ Peeled PeelFilters(const BindState& state, NodeRef plan, int level) {
   return out;
 }
 
-// The conditions over what is below the plan's projections, so that filters on outer columns surface.
+// The conditions over what is below the plan's projections, so that filters on outer columns
+// surface.
 NodeRef PeelProjections(NodeRef plan, std::vector<ExprRef>& conditions) {
   while (true) {
     if (const auto* project = std::get_if<Project>(&plan->op); project != nullptr) {
       for (ExprRef& c : conditions) {
-        c = MapColumns(c, [&](const Expr& column) { return project->exprs[static_cast<size_t>(column.index)]; });
+        c = MapColumns(c, [&](const Expr& column) {
+          return project->exprs[static_cast<size_t>(column.index)];
+        });
       }
     } else if (!std::holds_alternative<Sort>(plan->op)) {
       return plan;
@@ -137,7 +163,8 @@ NodeRef PeelProjections(NodeRef plan, std::vector<ExprRef>& conditions) {
 
 class Attacher {
  public:
-  Attacher(BindState& state, const Level& level, const ExprMap& to_node) : state_(state), level_(level), to_node_(to_node) {}
+  Attacher(BindState& state, const Level& level, const ExprMap& to_node)
+      : state_(state), level_(level), to_node_(to_node) {}
 
   // The value of an outer placeholder of this level, over the node. Others stay.
   absl::StatusOr<ExprRef> Resolve(int placeholder) const {
@@ -148,7 +175,8 @@ class Attacher {
     return outer != nullptr && outer->level == level_.id;
   }
 
-  // A predicate over a plan's columns as one over the node's columns and then, from `offset`, the plan's.
+  // A predicate over a plan's columns as one over the node's columns and then, from `offset`, the
+  // plan's.
   absl::StatusOr<ExprRef> OverBoth(const ExprRef& predicate, int offset) const {
     return MapLeaves(predicate, [&](const ExprRef& leaf) -> absl::StatusOr<ExprRef> {
       if (leaf->kind == ExprKind::kColumn) return ColumnExpr(leaf->index + offset, leaf->type);
@@ -156,9 +184,10 @@ class Attacher {
     });
   }
 
-  // The plan for every distinct value of the outer expressions it reads, those values first; `keys` over the node.
-  absl::StatusOr<NodeRef> ForEach(const NodeRef& plan, const std::vector<int>& placeholders, const NodeRef& node,
-                                  std::vector<ExprRef>& keys) const {
+  // The plan for every distinct value of the outer expressions it reads, those values first; `keys`
+  // over the node.
+  absl::StatusOr<NodeRef> ForEach(const NodeRef& plan, const std::vector<int>& placeholders,
+                                  const NodeRef& node, std::vector<ExprRef>& keys) const {
     for (int placeholder : placeholders) {
       ADJOIN_ASSIGN_OR_RETURN(ExprRef key, Resolve(placeholder));
       keys.push_back(std::move(key));
@@ -183,14 +212,17 @@ std::vector<JoinKey> NullSafeKeys(const std::vector<ExprRef>& left) {
 
 }  // namespace
 
-absl::StatusOr<ExprRef> BindSubqueryExpr(BindState& state, const Json& sublink, const Context& context) {
+absl::StatusOr<ExprRef> BindSubqueryExpr(BindState& state, const Json& sublink,
+                                         const Context& context) {
   const std::string type = TextOf(sublink, "subLinkType");
   const int location = LocationOf(sublink);
   if (type == "ANY_SUBLINK") return BindQuantified(state, sublink, context, /*all=*/false);
   if (type == "ALL_SUBLINK") return BindQuantified(state, sublink, context, /*all=*/true);
-  if (type != "EXPR_SUBLINK" && type != "EXISTS_SUBLINK") return state.NotSupported("an ARRAY subquery", location);
+  if (type != "EXPR_SUBLINK" && type != "EXISTS_SUBLINK")
+    return state.NotSupported("an ARRAY subquery", location);
   ADJOIN_ASSIGN_OR_RETURN(const Query query, BindInner(state, sublink, context));
-  if (type == "EXISTS_SUBLINK") return AddScalar(state, context, ExistsValue(state.planner, query.node));
+  if (type == "EXISTS_SUBLINK")
+    return AddScalar(state, context, ExistsValue(state.planner, query.node));
   if (query.columns.size() != 1) {
     return state.Error(sqlstate::kSyntaxError, "subquery must return only one column", location);
   }
@@ -208,7 +240,8 @@ bool IsMembership(const Json& conjunct) {
   return type == "EXISTS_SUBLINK" || type == "ANY_SUBLINK";
 }
 
-absl::StatusOr<Membership> BindMembership(BindState& state, const Json& conjunct, const Context& context) {
+absl::StatusOr<Membership> BindMembership(BindState& state, const Json& conjunct,
+                                          const Context& context) {
   Membership out;
   TreeNode node = Unwrap(conjunct);
   if (node.tag == "BoolExpr") {
@@ -224,21 +257,22 @@ absl::StatusOr<Membership> BindMembership(BindState& state, const Json& conjunct
   return out;
 }
 
-absl::StatusOr<ExprRef> AttachScalar(BindState& state, const Level& level, const NodeRef& plan, const ExprMap& to_node,
-                                     NodeRef& node) {
+absl::StatusOr<ExprRef> AttachScalar(BindState& state, const Level& level, const NodeRef& plan,
+                                     const ExprMap& to_node, NodeRef& node) {
   const int width = node->width();
   const TypeId type = plan->types[0];
   const std::vector<int> placeholders = OuterPlaceholders(state, plan, level.id);
   const RowCount rows = RowsOf(plan);
   if (placeholders.empty()) {
-    const JoinKind kind = rows == RowCount::kOne ? JoinKind::kInner
+    const JoinKind kind = rows == RowCount::kOne         ? JoinKind::kInner
                           : rows == RowCount::kAtMostOne ? JoinKind::kLeft
                                                          : JoinKind::kSingle;
     node = state.planner.Make(Join{kind, {}, nullptr}, {node, plan});
     return ColumnExpr(width, type);
   }
   std::vector<ExprRef> keys;
-  ADJOIN_ASSIGN_OR_RETURN(const NodeRef values, Attacher(state, level, to_node).ForEach(plan, placeholders, node, keys));
+  ADJOIN_ASSIGN_OR_RETURN(const NodeRef values,
+                          Attacher(state, level, to_node).ForEach(plan, placeholders, node, keys));
   const int value_column = width + static_cast<int>(keys.size());
   if (rows == RowCount::kAny) {
     node = state.planner.Make(Join{JoinKind::kSingle, NullSafeKeys(keys), nullptr}, {node, values});
@@ -260,12 +294,14 @@ absl::Status AttachMembership(BindState& state, const Level& level, const Member
   if (plain_not_in && !ReadsOuter(state, membership.plan, level.id)) {
     const ExprRef& equality = membership.conditions[0];
     ADJOIN_ASSIGN_OR_RETURN(const ExprRef left, attacher.OverBoth(equality->args[0], width));
-    node = state.planner.Make(Join{JoinKind::kNullAwareAnti, {{left, equality->args[1], false}}, nullptr},
-                              {node, membership.plan});
+    node = state.planner.Make(
+        Join{JoinKind::kNullAwareAnti, {{left, equality->args[1], false}}, nullptr},
+        {node, membership.plan});
     return absl::OkStatus();
   }
   std::vector<ExprRef> tests = membership.conditions;
-  if (membership.null_aware) {  // dropped also where the comparison is NULL: where it is anything but FALSE
+  if (membership.null_aware) {  // dropped also where the comparison is NULL: where it is anything
+                                // but FALSE
     const ExprRef all = Combine("and", tests);
     tests = {CallNamed("is distinct from", {all, Boolean(false)}, TypeId::kBool)};
   }
@@ -275,11 +311,13 @@ absl::Status AttachMembership(BindState& state, const Level& level, const Member
   if (peeled.input == nullptr) {  // the subquery reads outer columns deeper down
     tests = membership.conditions;
     if (membership.null_aware) {
-      tests = {CallNamed("is distinct from", {Combine("and", tests), Boolean(false)}, TypeId::kBool)};
+      tests = {
+          CallNamed("is distinct from", {Combine("and", tests), Boolean(false)}, TypeId::kBool)};
     }
     std::vector<ExprRef> keys;
     const std::vector<int> placeholders = OuterPlaceholders(state, membership.plan, level.id);
-    ADJOIN_ASSIGN_OR_RETURN(peeled.input, attacher.ForEach(membership.plan, placeholders, node, keys));
+    ADJOIN_ASSIGN_OR_RETURN(peeled.input,
+                            attacher.ForEach(membership.plan, placeholders, node, keys));
     peeled.conjuncts.clear();
     domain_keys = NullSafeKeys(keys);
     for (ExprRef& t : tests) t = ShiftColumns(t, static_cast<int>(keys.size()));

@@ -16,22 +16,23 @@ bool IsLiteral(const ExprRef& e) {
 }
 
 // The type of one column: that of the cells, or the one wanted where all are open.
-absl::StatusOr<TypeId> ColumnType(BindState& state, const std::vector<std::vector<Typed>>& rows, size_t column,
-                                  const QueryContext& context, bool& open) {
+absl::StatusOr<TypeId> ColumnType(BindState& state, const std::vector<std::vector<Typed>>& rows,
+                                  size_t column, const QueryContext& context, bool& open) {
   std::vector<Typed> cells;
   open = true;
   for (const std::vector<Typed>& row : rows) {
     cells.push_back(row[column]);
     open &= row[column].unknown;
   }
-  if (open && column < context.wanted.size() && context.wanted[column].has_value()) return *context.wanted[column];
+  if (open && column < context.wanted.size() && context.wanted[column].has_value())
+    return *context.wanted[column];
   return CommonTypeOf(state, cells, "VALUES");
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::vector<Typed>>> BindValuesLists(BindState& state, const Json& body, Level& level,
-                                                                bool allow_default) {
+absl::StatusOr<std::vector<std::vector<Typed>>> BindValuesLists(BindState& state, const Json& body,
+                                                                Level& level, bool allow_default) {
   const Context context{&level, &level.names, Clause::kValues};
   std::vector<std::vector<Typed>> rows;
   for (const Json& list : ListOf(body, "valuesLists")) {
@@ -46,14 +47,16 @@ absl::StatusOr<std::vector<std::vector<Typed>>> BindValuesLists(BindState& state
     }
     if (!rows.empty() && rows[0].size() != row.size()) {
       const int location = row.empty() ? -1 : row[0].location;
-      return state.Error(sqlstate::kSyntaxError, "VALUES lists must all be the same length", location);
+      return state.Error(sqlstate::kSyntaxError, "VALUES lists must all be the same length",
+                         location);
     }
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-absl::StatusOr<NodeRef> MakeValues(BindState& state, Level& level, std::vector<std::vector<ExprRef>> rows,
+absl::StatusOr<NodeRef> MakeValues(BindState& state, Level& level,
+                                   std::vector<std::vector<ExprRef>> rows,
                                    std::vector<TypeId> types) {
   Planner& planner = state.planner;
   bool literal = true;

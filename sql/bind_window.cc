@@ -20,9 +20,12 @@ struct NamedWindowFunction {
   size_t least_args, most_args;
 };
 constexpr NamedWindowFunction kFunctions[] = {
-    {"row_number", WindowFunction::kRowNumber, 0, 0}, {"rank", WindowFunction::kRank, 0, 0},
-    {"dense_rank", WindowFunction::kDenseRank, 0, 0}, {"lag", WindowFunction::kLag, 1, 3},
-    {"lead", WindowFunction::kLead, 1, 3},            {"first_value", WindowFunction::kFirstValue, 1, 1},
+    {"row_number", WindowFunction::kRowNumber, 0, 0},
+    {"rank", WindowFunction::kRank, 0, 0},
+    {"dense_rank", WindowFunction::kDenseRank, 0, 0},
+    {"lag", WindowFunction::kLag, 1, 3},
+    {"lead", WindowFunction::kLead, 1, 3},
+    {"first_value", WindowFunction::kFirstValue, 1, 1},
     {"last_value", WindowFunction::kLastValue, 1, 1},
 };
 constexpr std::string_view kLacking[] = {"ntile", "percent_rank", "cume_dist", "nth_value"};
@@ -36,11 +39,21 @@ const NamedWindowFunction* FindWindowFunction(std::string_view name) {
 
 // PostgreSQL's frame options, as bits (nodes/parsenodes.h).
 enum FrameBits : int64_t {
-  kNonDefault = 0x1, kRange = 0x2, kRows = 0x4, kGroups = 0x8,
-  kStartUnboundedPreceding = 0x20, kEndUnboundedFollowing = 0x100,
-  kStartCurrentRow = 0x200, kEndCurrentRow = 0x400,
-  kStartPreceding = 0x800, kEndPreceding = 0x1000, kStartFollowing = 0x2000, kEndFollowing = 0x4000,
-  kExcludeCurrentRow = 0x8000, kExcludeGroup = 0x10000, kExcludeTies = 0x20000
+  kNonDefault = 0x1,
+  kRange = 0x2,
+  kRows = 0x4,
+  kGroups = 0x8,
+  kStartUnboundedPreceding = 0x20,
+  kEndUnboundedFollowing = 0x100,
+  kStartCurrentRow = 0x200,
+  kEndCurrentRow = 0x400,
+  kStartPreceding = 0x800,
+  kEndPreceding = 0x1000,
+  kStartFollowing = 0x2000,
+  kEndFollowing = 0x4000,
+  kExcludeCurrentRow = 0x8000,
+  kExcludeGroup = 0x10000,
+  kExcludeTies = 0x20000
 };
 
 class WindowBinder {
@@ -53,8 +66,8 @@ class WindowBinder {
   // The specification of OVER name, OVER (...) or a WINDOW item.
   absl::StatusOr<WindowSpec> Bind(const Json& definition) {
     const int location = LocationOf(definition);
-    if (const std::string name = TextOf(definition, "name"); !name.empty() && !Has(definition, "orderClause") &&
-                                                             in_over_) {
+    if (const std::string name = TextOf(definition, "name");
+        !name.empty() && !Has(definition, "orderClause") && in_over_) {
       in_over_ = false;
       ADJOIN_ASSIGN_OR_RETURN(const Json* named, Named(name, location));
       return Bind(*named);
@@ -86,22 +99,27 @@ class WindowBinder {
     const auto& windows = context_.level->window_definitions;
     const auto it = windows.find(name);
     if (it != windows.end()) return it->second;
-    return state_.Error(sqlstate::kUndefinedObject, absl::StrCat("window \"", name, "\" does not exist"), location);
+    return state_.Error(sqlstate::kUndefinedObject,
+                        absl::StrCat("window \"", name, "\" does not exist"), location);
   }
 
   absl::Status CheckExtends(const std::string& name, const Json& base, const Json& definition) {
     const int location = LocationOf(definition);
     if (!ListOf(definition, "partitionClause").empty()) {
-      return state_.Error(kWindowingError, absl::StrCat("cannot override PARTITION BY clause of window \"", name, "\""),
-                          location);
+      return state_.Error(
+          kWindowingError,
+          absl::StrCat("cannot override PARTITION BY clause of window \"", name, "\""), location);
     }
     if (!ListOf(definition, "orderClause").empty() && !ListOf(base, "orderClause").empty()) {
-      return state_.Error(kWindowingError, absl::StrCat("cannot override ORDER BY clause of window \"", name, "\""),
+      return state_.Error(kWindowingError,
+                          absl::StrCat("cannot override ORDER BY clause of window \"", name, "\""),
                           location);
     }
     if ((NumberOf(base, "frameOptions") & kNonDefault) != 0) {
-      return state_.Error(kWindowingError,
-                          absl::StrCat("cannot copy window \"", name, "\" because it has a frame clause"), location);
+      return state_.Error(
+          kWindowingError,
+          absl::StrCat("cannot copy window \"", name, "\" because it has a frame clause"),
+          location);
     }
     return absl::OkStatus();
   }
@@ -111,7 +129,9 @@ class WindowBinder {
     const auto has = [bits](int64_t bit) { return (bits & bit) != 0; };
     Frame frame;
     if (!has(kNonDefault)) return frame;
-    frame.mode = has(kRows) ? FrameMode::kRows : has(kGroups) ? FrameMode::kGroups : FrameMode::kRange;
+    frame.mode = has(kRows)     ? FrameMode::kRows
+                 : has(kGroups) ? FrameMode::kGroups
+                                : FrameMode::kRange;
     frame.start = has(kStartUnboundedPreceding) ? FrameBound::kUnboundedPreceding
                   : has(kStartCurrentRow)       ? FrameBound::kCurrentRow
                   : has(kStartPreceding)        ? FrameBound::kPreceding
@@ -130,14 +150,17 @@ class WindowBinder {
     }
     const bool offsets = has(kStartPreceding | kStartFollowing | kEndPreceding | kEndFollowing);
     if (frame.mode == FrameMode::kRange && offsets && spec.order.size() != 1) {
-      return state_.Error(kWindowingError, "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column",
-                          location);
+      return state_.Error(
+          kWindowingError,
+          "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column", location);
     }
     if (has(kStartPreceding | kStartFollowing)) {
-      ADJOIN_ASSIGN_OR_RETURN(frame.start_offset, BindOffset(FieldOf(definition, "startOffset"), "starting"));
+      ADJOIN_ASSIGN_OR_RETURN(frame.start_offset,
+                              BindOffset(FieldOf(definition, "startOffset"), "starting"));
     }
     if (has(kEndPreceding | kEndFollowing)) {
-      ADJOIN_ASSIGN_OR_RETURN(frame.end_offset, BindOffset(FieldOf(definition, "endOffset"), "ending"));
+      ADJOIN_ASSIGN_OR_RETURN(frame.end_offset,
+                              BindOffset(FieldOf(definition, "endOffset"), "ending"));
     }
     return frame;
   }
@@ -145,26 +168,28 @@ class WindowBinder {
   absl::StatusOr<int64_t> BindOffset(const Json& node, std::string_view which) {
     ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state_, node, context_));
     const bool is_constant = value.expr->kind == ExprKind::kConstant;
-    const bool whole = is_constant && value.expr->constant.is_float() &&
-                       value.expr->constant.as_float() == static_cast<double>(
-                           static_cast<int64_t>(value.expr->constant.as_float()));
+    const bool whole =
+        is_constant && value.expr->constant.is_float() &&
+        value.expr->constant.as_float() ==
+            static_cast<double>(static_cast<int64_t>(value.expr->constant.as_float()));
     if (!is_constant || (value.expr->constant.is_float() && !whole)) {
       return state_.NotSupported("a frame offset that is not an integer constant", value.location);
     }
     if (value.expr->constant.is_null()) {
-      return state_.Error("22004", absl::StrCat("frame ", std::string(which), " offset must not be null"), value.location);
+      return SqlError("22004",
+                      absl::StrCat("frame ", std::string(which), " offset must not be null"));
     }
     ADJOIN_ASSIGN_OR_RETURN(const ExprRef offset, Coerce(state_, value, TypeId::kInt64));
     if (offset->constant.as_int() < 0) {
-      return state_.Error("22013", absl::StrCat("frame ", std::string(which), " offset must not be negative"),
-                          value.location);
+      return SqlError("22013",
+                      absl::StrCat("frame ", std::string(which), " offset must not be negative"));
     }
     return offset->constant.as_int();
   }
 
   BindState& state_;
   Context context_;
-  bool in_over_ = true;     // OVER name refers to a window; a WINDOW item's name is its own
+  bool in_over_ = true;  // OVER name refers to a window; a WINDOW item's name is its own
 };
 
 absl::Status CheckWindowPlace(BindState& state, const Context& context, int location) {
@@ -177,43 +202,61 @@ absl::Status CheckWindowPlace(BindState& state, const Context& context, int loca
   }
   if (context.in_window) {
     return state.Error(kWindowingError,
-                       context.clause == Clause::kWindowDefinition ? "window functions are not allowed in window definitions"
-                                                                   : "window function calls cannot be nested",
+                       context.clause == Clause::kWindowDefinition
+                           ? "window functions are not allowed in window definitions"
+                           : "window function calls cannot be nested",
                        location);
   }
-  if (context.clause == Clause::kSelect || context.clause == Clause::kOrderBy) return absl::OkStatus();
+  if (context.clause == Clause::kSelect || context.clause == Clause::kOrderBy)
+    return absl::OkStatus();
   const std::string_view name = ClauseName(context.clause);
-  return state.Error(kWindowingError, absl::StrCat("window functions are not allowed in ", std::string(name)), location);
+  return state.Error(kWindowingError,
+                     absl::StrCat("window functions are not allowed in ", std::string(name)),
+                     location);
 }
 
 std::optional<WindowFunction> AsWindow(AggregateFunction function) {
   switch (function) {
-    case AggregateFunction::kCountStar: return WindowFunction::kCountStar;
-    case AggregateFunction::kCount: return WindowFunction::kCount;
-    case AggregateFunction::kSum: return WindowFunction::kSum;
-    case AggregateFunction::kAvg: return WindowFunction::kAvg;
-    case AggregateFunction::kMin: return WindowFunction::kMin;
-    case AggregateFunction::kMax: return WindowFunction::kMax;
-    default: return std::nullopt;
+    case AggregateFunction::kCountStar:
+      return WindowFunction::kCountStar;
+    case AggregateFunction::kCount:
+      return WindowFunction::kCount;
+    case AggregateFunction::kSum:
+      return WindowFunction::kSum;
+    case AggregateFunction::kAvg:
+      return WindowFunction::kAvg;
+    case AggregateFunction::kMin:
+      return WindowFunction::kMin;
+    case AggregateFunction::kMax:
+      return WindowFunction::kMax;
+    default:
+      return std::nullopt;
   }
 }
 
-absl::Status NoSuchWindowFunction(BindState& state, const std::string& name, const std::vector<Typed>& args,
-                                  int location) {
+absl::Status NoSuchWindowFunction(BindState& state, const std::string& name,
+                                  const std::vector<Typed>& args, int location) {
   std::string types;
   for (const Typed& arg : args) {
-    absl::StrAppend(&types, types.empty() ? "" : ", ", arg.unknown ? "unknown" : std::string(TypeName(arg.expr->type)));
+    absl::StrAppend(&types, types.empty() ? "" : ", ",
+                    arg.unknown ? "unknown" : std::string(TypeName(arg.expr->type)));
   }
-  return state.ErrorWithDetail(
-      sqlstate::kUndefinedFunction, absl::StrCat("function ", name, "(", types, ") does not exist"), "",
-      "No function matches the given name and argument types. You might need to add explicit type casts.", location);
+  return state.ErrorWithDetail(sqlstate::kUndefinedFunction,
+                               absl::StrCat("function ", name, "(", types, ") does not exist"), "",
+                               "No function matches the given name and argument types. You might "
+                               "need to add explicit type casts.",
+                               location);
 }
 
-// value, offset and default of LAG and LEAD: the offset BIGINT, 1 where left out; value and default of one type.
-absl::Status BindLagArguments(BindState& state, const std::vector<Typed>& args, WindowCall& call) {
+// value, offset and default of LAG and LEAD: the offset BIGINT, 1 where left out; value and default
+// of one type.
+absl::Status BindLagArguments(BindState& state, const std::string& name,
+                              const std::vector<Typed>& args, int location, WindowCall& call) {
   std::vector<Typed> values = {args[0]};
   if (args.size() > 2) values.push_back(args[2]);
-  ADJOIN_ASSIGN_OR_RETURN(const TypeId type, CommonTypeOf(state, values, "LAG"));
+  const absl::StatusOr<TypeId> common = CommonTypeOf(state, values, "LAG");
+  if (!common.ok()) return NoSuchWindowFunction(state, name, args, location);
+  const TypeId type = *common;
   ADJOIN_ASSIGN_OR_RETURN(ExprRef value, Coerce(state, args[0], type));
   call.args.push_back(std::move(value));
   ExprRef offset = ConstantExpr(Value::Int(1), TypeId::kInt64);
@@ -234,14 +277,15 @@ absl::StatusOr<WindowCall> BindFunction(BindState& state, const std::string& nam
   const int location = LocationOf(body);
   WindowCall call{WindowFunction::kCountStar, {}, nullptr, TypeId::kInt64};
   if (const NamedWindowFunction* f = FindWindowFunction(name); f != nullptr) {
-    if (args.size() < f->least_args || args.size() > f->most_args) return NoSuchWindowFunction(state, name, args, location);
+    if (args.size() < f->least_args || args.size() > f->most_args)
+      return NoSuchWindowFunction(state, name, args, location);
     if (Has(body, "agg_filter")) {
-      return state.Error(sqlstate::kFeatureNotSupported, "FILTER is not implemented for non-aggregate window functions",
-                         location);
+      return state.Error(sqlstate::kFeatureNotSupported,
+                         "FILTER is not implemented for non-aggregate window functions", location);
     }
     call.function = f->function;
     if (f->most_args == 3) {
-      ADJOIN_RETURN_IF_ERROR(BindLagArguments(state, args, call));
+      ADJOIN_RETURN_IF_ERROR(BindLagArguments(state, name, args, location, call));
     } else if (f->most_args == 1) {
       ADJOIN_ASSIGN_OR_RETURN(ExprRef value, Settle(state, args[0]));
       call.type = value->type;
@@ -253,7 +297,8 @@ absl::StatusOr<WindowCall> BindFunction(BindState& state, const std::string& nam
   if (FlagOf(body, "agg_star") && aggregate == AggregateFunction::kCount) return call;
   if (args.size() != 1) return NoSuchWindowFunction(state, name, args, location);
   const std::optional<WindowFunction> function = AsWindow(aggregate);
-  if (!function.has_value()) return state.NotSupported(absl::StrCat(name, " as a window function"), location);
+  if (!function.has_value())
+    return state.NotSupported(absl::StrCat(name, " as a window function"), location);
   call.function = *function;
   ADJOIN_ASSIGN_OR_RETURN(ExprRef value, Settle(state, args[0]));
   ADJOIN_ASSIGN_OR_RETURN(call.type, AggregateType(state, aggregate, name, value, location));
@@ -264,7 +309,8 @@ absl::StatusOr<WindowCall> BindFunction(BindState& state, const std::string& nam
 }  // namespace
 
 bool IsWindowFunction(std::string_view name) {
-  return FindWindowFunction(name) != nullptr || std::find(std::begin(kLacking), std::end(kLacking), name) != std::end(kLacking);
+  return FindWindowFunction(name) != nullptr ||
+         std::find(std::begin(kLacking), std::end(kLacking), name) != std::end(kLacking);
 }
 
 absl::StatusOr<ExprRef> BindWindowCall(BindState& state, const std::string& name, const Json& body,
@@ -276,13 +322,16 @@ absl::StatusOr<ExprRef> BindWindowCall(BindState& state, const std::string& name
   }
   if (FindWindowFunction(name) == nullptr && !AggregateNamed(name).has_value()) {
     return state.Error(sqlstate::kWrongObjectType,
-                       absl::StrCat("OVER specified, but ", name, " is not a window function nor an aggregate function"),
+                       absl::StrCat("OVER specified, but ", name,
+                                    " is not a window function nor an aggregate function"),
                        location);
   }
   if (FlagOf(body, "agg_distinct")) {
-    return state.Error(sqlstate::kFeatureNotSupported, "DISTINCT is not implemented for window functions", location);
+    return state.Error(sqlstate::kFeatureNotSupported,
+                       "DISTINCT is not implemented for window functions", location);
   }
-  if (!ListOf(body, "agg_order").empty()) return state.NotSupported("ORDER BY inside a window call", location);
+  if (!ListOf(body, "agg_order").empty())
+    return state.NotSupported("ORDER BY inside a window call", location);
   Context inner = context;
   inner.in_window = true;
   std::vector<Typed> args;
@@ -293,9 +342,11 @@ absl::StatusOr<ExprRef> BindWindowCall(BindState& state, const std::string& name
   ADJOIN_ASSIGN_OR_RETURN(WindowCall call, BindFunction(state, name, body, args));
   if (Has(body, "agg_filter")) {
     inner.clause = Clause::kFilter;
-    ADJOIN_ASSIGN_OR_RETURN(call.filter, BindCondition(state, FieldOf(body, "agg_filter"), inner, "FILTER"));
+    ADJOIN_ASSIGN_OR_RETURN(call.filter,
+                            BindCondition(state, FieldOf(body, "agg_filter"), inner, "FILTER"));
   }
-  ADJOIN_ASSIGN_OR_RETURN(WindowSpec spec, WindowBinder(state, context).Bind(FieldOf(body, "over")));
+  ADJOIN_ASSIGN_OR_RETURN(WindowSpec spec,
+                          WindowBinder(state, context).Bind(FieldOf(body, "over")));
   const int placeholder = state.NewPlaceholder();
   const TypeId type = call.type;
   context.level->windows.push_back({placeholder, std::move(spec), std::move(call)});
@@ -307,7 +358,8 @@ absl::Status NoteWindowClause(BindState& state, const Json& clause, Level& level
     const Json& definition = FieldOf(item, "WindowDef");
     const std::string name = TextOf(definition, "name");
     if (level.window_definitions.try_emplace(name, &definition).second) continue;
-    return state.Error(kWindowingError, absl::StrCat("window \"", name, "\" is already defined"), LocationOf(definition));
+    return state.Error(kWindowingError, absl::StrCat("window \"", name, "\" is already defined"),
+                       LocationOf(definition));
   }
   return absl::OkStatus();
 }
@@ -315,7 +367,8 @@ absl::Status NoteWindowClause(BindState& state, const Json& clause, Level& level
 SortKey MakeSortKey(ExprRef expr, const Json& sort_by) {
   const bool descending = TextOf(sort_by, "sortby_dir") == "SORTBY_DESC";
   const std::string nulls = TextOf(sort_by, "sortby_nulls");
-  const bool nulls_first = nulls == "SORTBY_NULLS_FIRST" || (nulls != "SORTBY_NULLS_LAST" && descending);
+  const bool nulls_first =
+      nulls == "SORTBY_NULLS_FIRST" || (nulls != "SORTBY_NULLS_LAST" && descending);
   return {std::move(expr), descending, nulls_first};
 }
 

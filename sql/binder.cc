@@ -50,8 +50,8 @@ bool IsBindable(const nlohmann::json& tree) {
   return tag == "SelectStmt" || tag == "InsertStmt" || tag == "UpdateStmt" || tag == "DeleteStmt";
 }
 
-absl::StatusOr<Statement> Bind(const nlohmann::json& tree, const CatalogView& catalog, const BindOptions& options,
-                               Planner& planner) {
+absl::StatusOr<Statement> Bind(const nlohmann::json& tree, const CatalogView& catalog,
+                               const BindOptions& options, Planner& planner) {
   BindState state(catalog, options, planner);
   if (!IsBindable(tree)) return state.NotSupported("this statement");
   const auto [tag, body] = Unwrap(tree);
@@ -80,7 +80,8 @@ absl::StatusOr<std::vector<ExprRef>> BindConstants(const nlohmann::json& trees,
     if (!cast.has_value()) {
       return state.ErrorWithDetail(
           sqlstate::kDatatypeMismatch,
-          absl::StrCat("parameter $", out.size() + 1, " of type ", ToAbsl(TypeName(value.expr->type)),
+          absl::StrCat("parameter $", out.size() + 1, " of type ",
+                       ToAbsl(TypeName(value.expr->type)),
                        " cannot be coerced to the expected type ", ToAbsl(TypeName(*type))),
           "", "You will need to rewrite or cast the expression.", value.location);
     }

@@ -20,7 +20,8 @@ class TableDecoder {
     table_.name = TextOf(relation, "relname");
     table_.if_not_exists = FlagOf(body, "if_not_exists");
     if (Has(body, "inhRelations")) return NotSupported("INHERITS", LocationOf(relation));
-    if (Has(body, "partspec") || Has(body, "partbound")) return NotSupported("PARTITION BY", LocationOf(relation));
+    if (Has(body, "partspec") || Has(body, "partbound"))
+      return NotSupported("PARTITION BY", LocationOf(relation));
     for (const Json& element : ListOf(body, "tableElts")) {
       const auto [tag, node] = Unwrap(element);
       if (tag == "ColumnDef") {
@@ -47,12 +48,14 @@ class TableDecoder {
     Field field;
     field.name = TextOf(column, "colname");
     if (table_.schema.Find(field.name) >= 0) {
-      return SqlError(sqlstate::kDuplicateColumn, absl::StrCat("column \"", field.name, "\" specified more than once"));
+      return SqlError(sqlstate::kDuplicateColumn,
+                      absl::StrCat("column \"", field.name, "\" specified more than once"));
     }
     ADJOIN_ASSIGN_OR_RETURN(field.type, TypeNamed(FieldOf(column, "typeName"), text_));
     table_.schema.fields.push_back(field);
     for (const Json& constraint : ListOf(column, "constraints")) {
-      ADJOIN_RETURN_IF_ERROR(AddConstraint(FieldOf(constraint, "Constraint"), &table_.schema.fields.back()));
+      ADJOIN_RETURN_IF_ERROR(
+          AddConstraint(FieldOf(constraint, "Constraint"), &table_.schema.fields.back()));
     }
     return absl::OkStatus();
   }
@@ -68,8 +71,10 @@ class TableDecoder {
     }
     if (type == "CONSTR_PRIMARY") {
       if (has_key_) {
-        return Error(sqlstate::kInvalidTableDefinition,
-                     absl::StrCat("multiple primary keys for table \"", table_.name, "\" are not allowed"), location);
+        return Error(
+            sqlstate::kInvalidTableDefinition,
+            absl::StrCat("multiple primary keys for table \"", table_.name, "\" are not allowed"),
+            location);
       }
       has_key_ = true;
       if (field != nullptr) key_.push_back(field->name);
@@ -93,13 +98,15 @@ class TableDecoder {
     for (const std::string& name : key_) {
       const int column = table_.schema.Find(name);
       if (column < 0) {
-        return Error(sqlstate::kUndefinedColumn, absl::StrCat("column \"", name, "\" named in key does not exist"),
+        return Error(sqlstate::kUndefinedColumn,
+                     absl::StrCat("column \"", name, "\" named in key does not exist"),
                      key_location_);
       }
       std::vector<int>& dims = table_.schema.dims;
       if (std::find(dims.begin(), dims.end(), column) != dims.end()) {
         return Error(sqlstate::kDuplicateColumn,
-                     absl::StrCat("column \"", name, "\" appears twice in primary key constraint"), key_location_);
+                     absl::StrCat("column \"", name, "\" appears twice in primary key constraint"),
+                     key_location_);
       }
       dims.push_back(column);
       table_.schema.fields[static_cast<size_t>(column)].not_null = true;

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "engine/status.h"
+#include "sql/join_condition.h"
 #include "sql/plan_exprs.h"
 
 namespace adjoin {
@@ -24,7 +25,8 @@ class Decorrelator {
   absl::StatusOr<NodeRef> Run(const NodeRef& plan) {
     for (const NodeRef& node : TopologicalOrder({plan})) {
       if (!Depends(*node)) continue;
-      ADJOIN_ASSIGN_OR_RETURN(NodeRef out, std::visit([&](const auto& op) { return Rewrite(op, *node); }, node->op));
+      ADJOIN_ASSIGN_OR_RETURN(
+          NodeRef out, std::visit([&](const auto& op) { return Rewrite(op, *node); }, node->op));
       rewritten_.emplace(node.get(), std::move(out));
     }
     return Lift(plan);
@@ -54,8 +56,8 @@ class Decorrelator {
   // The node with the domain's columns in front: as rewritten, or crossed with the domain.
   NodeRef Lift(const NodeRef& node) {
     if (auto it = rewritten_.find(node.get()); it != rewritten_.end()) return it->second;
-    if (const auto* values = std::get_if<Values>(&node->op); values != nullptr && node->width() == 0 &&
-                                                             values->rows.size() == 1) {
+    if (const auto* values = std::get_if<Values>(&node->op);
+        values != nullptr && node->width() == 0 && values->rows.size() == 1) {
       return domain_;
     }
     return planner_.Make(Join{JoinKind::kInner, {}, nullptr}, {domain_, node});
@@ -75,28 +77,41 @@ class Decorrelator {
 
   std::vector<ExprRef> DomainColumns(int first = 0) const {
     std::vector<ExprRef> out;
-    for (int i = 0; i < width_; ++i) out.push_back(ColumnExpr(first + i, domain_->types[static_cast<size_t>(i)]));
+    for (int i = 0; i < width_; ++i)
+      out.push_back(ColumnExpr(first + i, domain_->types[static_cast<size_t>(i)]));
     return out;
   }
   std::vector<ExprRef> AllColumns(const Node& node, int first) const {
     std::vector<ExprRef> out;
-    for (int i = first; i < node.width(); ++i) out.push_back(ColumnExpr(i, node.types[static_cast<size_t>(i)]));
+    for (int i = first; i < node.width(); ++i)
+      out.push_back(ColumnExpr(i, node.types[static_cast<size_t>(i)]));
     return out;
   }
   std::vector<JoinKey> DomainKeys() const {
     std::vector<JoinKey> keys;
-    for (const ExprRef& column : DomainColumns()) keys.push_back({column, column, /*null_safe=*/true});
+    for (const ExprRef& column : DomainColumns())
+      keys.push_back({column, column, /*null_safe=*/true});
     return keys;
   }
   absl::Status NotSupported(std::string_view what) const {
     return state_.NotSupported(std::string(what) + " inside a correlated subquery");
   }
 
-  absl::StatusOr<NodeRef> Rewrite(const Scan&, const Node&) { return SqlError(sqlstate::kInternalError, "scan"); }
-  absl::StatusOr<NodeRef> Rewrite(const Series&, const Node&) { return NotSupported("a generate_series of outer columns"); }
-  absl::StatusOr<NodeRef> Rewrite(const Contraction&, const Node&) { return NotSupported("a contraction"); }
-  absl::StatusOr<NodeRef> Rewrite(const Collect&, const Node&) { return NotSupported("a derivative"); }
-  absl::StatusOr<NodeRef> Rewrite(const Derivative&, const Node&) { return NotSupported("a derivative"); }
+  absl::StatusOr<NodeRef> Rewrite(const Scan&, const Node&) {
+    return SqlError(sqlstate::kInternalError, "scan");
+  }
+  absl::StatusOr<NodeRef> Rewrite(const Series&, const Node&) {
+    return NotSupported("a generate_series of outer columns");
+  }
+  absl::StatusOr<NodeRef> Rewrite(const Contraction&, const Node&) {
+    return NotSupported("a contraction");
+  }
+  absl::StatusOr<NodeRef> Rewrite(const Collect&, const Node&) {
+    return NotSupported("a derivative");
+  }
+  absl::StatusOr<NodeRef> Rewrite(const Derivative&, const Node&) {
+    return NotSupported("a derivative");
+  }
 
   absl::StatusOr<NodeRef> Rewrite(const Values& values, const Node&) {
     std::vector<NodeRef> rows;
@@ -114,7 +129,8 @@ class Decorrelator {
     const ExprRef predicate = Map(filter.predicate);
     if (Rewritten(node.inputs[0])) return planner_.Make(Filter{predicate}, {Lift(node.inputs[0])});
     JoinCondition on = SplitJoinCondition(Conjuncts(predicate), width_);
-    return planner_.Make(Join{JoinKind::kInner, std::move(on.keys), on.residual}, {domain_, node.inputs[0]});
+    return planner_.Make(Join{JoinKind::kInner, std::move(on.keys), on.residual},
+                         {domain_, node.inputs[0]});
   }
 
   absl::StatusOr<NodeRef> Rewrite(const Project& project, const Node& node) {
@@ -123,16 +139,18 @@ class Decorrelator {
     return planner_.Make(std::move(out), {Lift(node.inputs[0])});
   }
 
-  // Both sides for one row of the domain: the left side carries it, and the right side, where it does too, must agree.
+  // Both sides for one row of the domain: the left side carries it, and the right side, where it
+  // does too, must agree.
   absl::StatusOr<NodeRef> Rewrite(const Join& join, const Node& node) {
     const int left_width = node.inputs[0]->width();
     std::vector<ExprRef> conjuncts;  // over left's own columns, then right's
     for (const JoinKey& key : join.keys) {
       const ExprRef right = ShiftColumns(key.right, left_width);
-      conjuncts.push_back(key.null_safe
-                              ? CallNamed("not", {CallNamed("is distinct from", {key.left, right}, TypeId::kBool)},
-                                          TypeId::kBool)
-                              : CallNamed("=", {key.left, right}, TypeId::kBool));
+      conjuncts.push_back(
+          key.null_safe
+              ? CallNamed("not", {CallNamed("is distinct from", {key.left, right}, TypeId::kBool)},
+                          TypeId::kBool)
+              : CallNamed("=", {key.left, right}, TypeId::kBool));
     }
     JoinKind kind = join.kind;
     if (kind == JoinKind::kNullAwareAnti) {
@@ -151,10 +169,13 @@ class Decorrelator {
       on.keys.insert(on.keys.begin(), domain_keys.begin(), domain_keys.end());
     }
     NodeRef out = planner_.Make(Join{kind, std::move(on.keys), on.residual}, {left, right});
-    return both && out->width() > left->width() ? DropSecondDomain(out, left->width(), kind == JoinKind::kFull) : out;
+    return both && out->width() > left->width()
+               ? DropSecondDomain(out, left->width(), kind == JoinKind::kFull)
+               : out;
   }
 
-  // Left's columns move by the domain's width, right's by that and, where the right side carries the domain too, again.
+  // Left's columns move by the domain's width, right's by that and, where the right side carries
+  // the domain too, again.
   ExprRef MapSides(const ExprRef& expr, int left_width, int right_offset) const {
     const auto map = [&](const ExprRef& leaf) -> absl::StatusOr<ExprRef> {
       if (leaf->kind != ExprKind::kColumn) return leaf;
@@ -170,7 +191,8 @@ class Decorrelator {
       out.exprs[i] = CallNamed("coalesce", {out.exprs[i], second[i]}, second[i]->type);
     }
     for (const ExprRef& column : AllColumns(*join, width_)) {
-      if (column->index < left_width || column->index >= left_width + width_) out.exprs.push_back(column);
+      if (column->index < left_width || column->index >= left_width + width_)
+        out.exprs.push_back(column);
     }
     return planner_.Make(std::move(out), {join});
   }
@@ -187,7 +209,8 @@ class Decorrelator {
     return group.keys.empty() ? EveryDomainRow(groups, group) : groups;
   }
 
-  // The single group exists also where no row reached it: COUNT is 0 there, any other aggregate NULL.
+  // The single group exists also where no row reached it: COUNT is 0 there, any other aggregate
+  // NULL.
   NodeRef EveryDomainRow(const NodeRef& groups, const GroupBy& group) {
     const std::vector<ExprRef> keys = DomainColumns();
     const NodeRef all = planner_.Make(Lookup{keys, keys}, {domain_, groups});
@@ -195,8 +218,10 @@ class Decorrelator {
     for (size_t i = 0; i < group.aggregates.size(); ++i) {
       const Aggregate& aggregate = group.aggregates[i];
       ExprRef value = ColumnExpr(2 * width_ + static_cast<int>(i), aggregate.type);
-      if (aggregate.function == AggregateFunction::kCountStar || aggregate.function == AggregateFunction::kCount) {
-        value = CallNamed("coalesce", {value, ConstantExpr(Value::Int(0), aggregate.type)}, aggregate.type);
+      if (aggregate.function == AggregateFunction::kCountStar ||
+          aggregate.function == AggregateFunction::kCount) {
+        value = CallNamed("coalesce", {value, ConstantExpr(Value::Int(0), aggregate.type)},
+                          aggregate.type);
       }
       out.exprs.push_back(std::move(value));
     }
@@ -221,7 +246,8 @@ class Decorrelator {
     return planner_.Make(std::move(out), {Lift(node.inputs[0])});
   }
 
-  // The first rows of each domain row: rows come in the order of a sort below, and ROW_NUMBER counts in that order.
+  // The first rows of each domain row: rows come in the order of a sort below, and ROW_NUMBER
+  // counts in that order.
   absl::StatusOr<NodeRef> Rewrite(const Limit& limit, const Node& node) {
     const NodeRef input = Lift(node.inputs[0]);
     Window number;
@@ -236,7 +262,8 @@ class Decorrelator {
     if (limit.offset != nullptr) kept.push_back(CallNamed("<", {offset, row}, TypeId::kBool));
     if (limit.limit != nullptr) {
       const ExprRef last = CallNamed("+", {offset, Map(limit.limit)}, TypeId::kInt64);
-      kept.push_back(CallNamed("<=", {row, limit.offset == nullptr ? Map(limit.limit) : last}, TypeId::kBool));
+      kept.push_back(
+          CallNamed("<=", {row, limit.offset == nullptr ? Map(limit.limit) : last}, TypeId::kBool));
     }
     if (kept.empty()) return input;
     const NodeRef filtered = planner_.Make(Filter{AndAll(kept)}, {numbered});
@@ -282,34 +309,9 @@ class Decorrelator {
   Planner& planner_;
   const NodeRef domain_;
   const int width_;
-  absl::flat_hash_map<int, ExprRef> columns_;             // placeholder -> column of the domain
-  absl::flat_hash_map<const Node*, NodeRef> rewritten_;   // nodes that depend on the domain
+  absl::flat_hash_map<int, ExprRef> columns_;            // placeholder -> column of the domain
+  absl::flat_hash_map<const Node*, NodeRef> rewritten_;  // nodes that depend on the domain
 };
-
-// The two sides of an equality between left's columns and right's; nullopt where it is none.
-std::optional<JoinKey> AsJoinKey(const ExprRef& conjunct, int left_width) {
-  ExprRef equality = conjunct;
-  bool null_safe = false;
-  if (conjunct->kind != ExprKind::kCall) return std::nullopt;
-  if (conjunct->function == Function("not")) {
-    equality = conjunct->args[0];
-    null_safe = true;
-    if (equality->kind != ExprKind::kCall || equality->function != Function("is distinct from")) return std::nullopt;
-  } else if (conjunct->function != Function("=")) {
-    return std::nullopt;
-  }
-  const auto side = [&](const ExprRef& e) {  // 0 left, 1 right, -1 neither or both
-    const std::vector<int> columns = ColumnsOf(e);
-    if (columns.empty()) return -1;
-    if (columns.back() < left_width) return 0;
-    return columns.front() >= left_width ? 1 : -1;
-  };
-  const int a = side(equality->args[0]), b = side(equality->args[1]);
-  if (a < 0 || b < 0 || a == b) return std::nullopt;
-  const ExprRef& left = equality->args[a == 0 ? 0 : 1];
-  const ExprRef& right = equality->args[a == 0 ? 1 : 0];
-  return JoinKey{left, ShiftColumns(right, -left_width), null_safe};
-}
 
 }  // namespace
 
@@ -319,7 +321,8 @@ std::vector<int> OuterPlaceholders(const BindState& state, const NodeRef& plan, 
     if (!IsPlaceholder(*leaf)) return leaf;
     const BindState::Outer* outer = state.FindOuter(leaf->index);
     const bool is_ours = outer != nullptr && outer->level == level;
-    if (is_ours && std::find(out.begin(), out.end(), leaf->index) == out.end()) out.push_back(leaf->index);
+    if (is_ours && std::find(out.begin(), out.end(), leaf->index) == out.end())
+      out.push_back(leaf->index);
     return leaf;
   };
   for (const NodeRef& node : TopologicalOrder({plan})) {
@@ -341,7 +344,9 @@ RowCount RowsOf(const NodeRef& plan) {
   bool certain = true;
   const Node* node = plan.get();
   while (true) {
-    if (const auto* group = std::get_if<GroupBy>(&node->op); group != nullptr && group->keys.empty()) break;
+    if (const auto* group = std::get_if<GroupBy>(&node->op);
+        group != nullptr && group->keys.empty())
+      break;
     if (const auto* values = std::get_if<Values>(&node->op); values != nullptr) {
       if (values->rows.size() > 1) return RowCount::kAny;
       certain &= values->rows.size() == 1;
@@ -357,29 +362,18 @@ RowCount RowsOf(const NodeRef& plan) {
     } else if (std::holds_alternative<Join>(node->op)) {
       // Joined scalar subqueries: one row each side gives one row.
       const Join& join = std::get<Join>(node->op);
-      const bool cross = join.keys.empty() && join.residual == nullptr && join.kind == JoinKind::kInner;
+      const bool cross =
+          join.keys.empty() && join.residual == nullptr && join.kind == JoinKind::kInner;
       if (!cross || RowsOf(node->inputs[1]) != RowCount::kOne) return RowCount::kAny;
-    } else if (!std::holds_alternative<Project>(node->op) && !std::holds_alternative<Sort>(node->op) &&
-               !std::holds_alternative<Window>(node->op) && !std::holds_alternative<Lookup>(node->op)) {
+    } else if (!std::holds_alternative<Project>(node->op) &&
+               !std::holds_alternative<Sort>(node->op) &&
+               !std::holds_alternative<Window>(node->op) &&
+               !std::holds_alternative<Lookup>(node->op)) {
       return RowCount::kAny;
     }
     node = node->inputs[0].get();
   }
   return certain ? RowCount::kOne : RowCount::kAtMostOne;
-}
-
-JoinCondition SplitJoinCondition(const std::vector<ExprRef>& conjuncts, int left_width) {
-  JoinCondition out;
-  std::vector<ExprRef> rest;
-  for (const ExprRef& conjunct : conjuncts) {
-    if (auto key = AsJoinKey(conjunct, left_width); key.has_value()) {
-      out.keys.push_back(*std::move(key));
-    } else {
-      rest.push_back(conjunct);
-    }
-  }
-  out.residual = AndAll(rest);
-  return out;
 }
 
 }  // namespace adjoin

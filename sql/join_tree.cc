@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "sql/decorrelate.h"
+#include "plan/scalar_functions.h"
+#include "sql/join_condition.h"
 
 namespace adjoin {
 namespace {
@@ -22,7 +23,8 @@ NodeRef AddFilter(Planner& planner, NodeRef node, const Conditions& conditions) 
   return conditions.empty() ? node : planner.Make(Filter{AndAll(conditions)}, {std::move(node)});
 }
 
-NodeRef MakeJoinNode(Planner& planner, JoinKind kind, const NodeRef& left, const NodeRef& right, const Conditions& on) {
+NodeRef MakeJoinNode(Planner& planner, JoinKind kind, const NodeRef& left, const NodeRef& right,
+                     const Conditions& on) {
   JoinCondition split = SplitJoinCondition(on, left->width());
   return planner.Make(Join{kind, std::move(split.keys), split.residual}, {left, right});
 }
@@ -31,7 +33,7 @@ NodeRef MakeJoinNode(Planner& planner, JoinKind kind, const NodeRef& left, const
 struct Item {
   const JoinTree* tree;
   int begin;
-  Conditions conditions;   // over its own columns
+  Conditions conditions;  // over its own columns
   NodeRef node;
   int end() const { return begin + tree->width; }
 };
@@ -61,14 +63,16 @@ class InnerRun {
     Project restored;
     for (size_t i = 0; i < position_.size(); ++i) {
       in_order &= position_[i] == static_cast<int>(i);
-      restored.exprs.push_back(ColumnExpr(position_[i], node_->types[static_cast<size_t>(position_[i])]));
+      restored.exprs.push_back(
+          ColumnExpr(position_[i], node_->types[static_cast<size_t>(position_[i])]));
     }
     return in_order ? node_ : planner_.Make(std::move(restored), {node_});
   }
 
  private:
   bool Joined(const std::vector<int>& columns) const {
-    return std::all_of(columns.begin(), columns.end(), [&](int c) { return position_[static_cast<size_t>(c)] >= 0; });
+    return std::all_of(columns.begin(), columns.end(),
+                       [&](int c) { return position_[static_cast<size_t>(c)] >= 0; });
   }
 
   // The first item that an equality connects with what is joined already, else the first.
@@ -84,14 +88,16 @@ class InnerRun {
     if (c->kind != ExprKind::kCall || c->function->name != "=") return false;
     const std::vector<int> a = ColumnsOf(c->args[0]), b = ColumnsOf(c->args[1]);
     if (a.empty() || b.empty()) return false;
-    return (Within(a, item.begin, item.end()) && Joined(b)) || (Within(b, item.begin, item.end()) && Joined(a));
+    return (Within(a, item.begin, item.end()) && Joined(b)) ||
+           (Within(b, item.begin, item.end()) && Joined(a));
   }
 
   void Take(size_t index) {
     const Item item = std::move(items_[index]);
     items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(index));
     const int offset = node_ == nullptr ? 0 : node_->width();
-    for (int c = item.begin; c < item.end(); ++c) position_[static_cast<size_t>(c)] = offset + c - item.begin;
+    for (int c = item.begin; c < item.end(); ++c)
+      position_[static_cast<size_t>(c)] = offset + c - item.begin;
     if (node_ == nullptr) {
       node_ = item.node;
       return;
@@ -112,8 +118,8 @@ class InnerRun {
 
   Planner& planner_;
   std::vector<Item> items_;
-  Conditions conditions_;        // over the run's columns, not applied yet
-  std::vector<int> position_;    // of each column of the run in node_; -1: not joined yet
+  Conditions conditions_;      // over the run's columns, not applied yet
+  std::vector<int> position_;  // of each column of the run in node_; -1: not joined yet
   NodeRef node_;
 };
 
@@ -124,8 +130,9 @@ NodeRef BuildInner(Planner& planner, const JoinTree& tree, const Conditions& abo
   for (const ExprRef& c : all) {
     if (IsTrue(c)) continue;
     const std::vector<int> columns = ColumnsOf(c);
-    const auto owner = std::find_if(items.begin(), items.end(),
-                                    [&](const Item& item) { return Within(columns, item.begin, item.end()); });
+    const auto owner = std::find_if(items.begin(), items.end(), [&](const Item& item) {
+      return Within(columns, item.begin, item.end());
+    });
     if (owner == items.end()) {
       between.push_back(c);
     } else {
@@ -165,7 +172,8 @@ std::unique_ptr<JoinTree> MakeLeaf(NodeRef leaf) {
   return tree;
 }
 
-std::unique_ptr<JoinTree> MakeJoin(JoinKind kind, std::unique_ptr<JoinTree> left, std::unique_ptr<JoinTree> right) {
+std::unique_ptr<JoinTree> MakeJoin(JoinKind kind, std::unique_ptr<JoinTree> left,
+                                   std::unique_ptr<JoinTree> right) {
   auto tree = std::make_unique<JoinTree>();
   tree->kind = kind;
   tree->width = left->width + right->width;

@@ -23,12 +23,14 @@ void FlattenAnd(const Json& node, std::vector<const Json*>& out) {
 
 bool SameWindow(const WindowSpec& a, const WindowSpec& b) {
   const auto same_key = [](const SortKey& x, const SortKey& y) {
-    return SameExpr(x.expr, y.expr) && x.descending == y.descending && x.nulls_first == y.nulls_first;
+    return SameExpr(x.expr, y.expr) && x.descending == y.descending &&
+           x.nulls_first == y.nulls_first;
   };
   return a.partition.size() == b.partition.size() && a.order.size() == b.order.size() &&
          std::equal(a.partition.begin(), a.partition.end(), b.partition.begin(), SameExpr) &&
-         std::equal(a.order.begin(), a.order.end(), b.order.begin(), same_key) && a.frame.mode == b.frame.mode &&
-         a.frame.start == b.frame.start && a.frame.end == b.frame.end && a.frame.start_offset == b.frame.start_offset &&
+         std::equal(a.order.begin(), a.order.end(), b.order.begin(), same_key) &&
+         a.frame.mode == b.frame.mode && a.frame.start == b.frame.start &&
+         a.frame.end == b.frame.end && a.frame.start_offset == b.frame.start_offset &&
          a.frame.end_offset == b.frame.end_offset && a.frame.exclusion == b.frame.exclusion;
 }
 
@@ -40,7 +42,8 @@ absl::Status LevelPlan::BindFromClause(const Json& list, const TargetTable* targ
   level_.names = from_.names;
   const std::vector<const Json*> calls = CollectGradientCalls(expressions);
   if (calls.empty()) return absl::OkStatus();
-  ADJOIN_ASSIGN_OR_RETURN(const LeafReplacements replacements, PlanGradients(state_, level_, calls));
+  ADJOIN_ASSIGN_OR_RETURN(const LeafReplacements replacements,
+                          PlanGradients(state_, level_, calls));
   ADJOIN_ASSIGN_OR_RETURN(from_, BindFrom(state_, level_, list, target, replacements));
   level_.names = from_.names;
   return absl::OkStatus();
@@ -56,12 +59,14 @@ absl::Status LevelPlan::BindWhere(const Json& where) {
       memberships_.push_back(std::move(membership));
       continue;
     }
-    ADJOIN_ASSIGN_OR_RETURN(const ExprRef bound,
-                            BindCondition(state_, *conjunct, context, conjuncts.size() > 1 ? "AND" : "WHERE"));
+    ADJOIN_ASSIGN_OR_RETURN(
+        const ExprRef bound,
+        BindCondition(state_, *conjunct, context, conjuncts.size() > 1 ? "AND" : "WHERE"));
     for (const ExprRef& c : Conjuncts(bound)) {
       bool subquery = false, outer = false;
       static_cast<void>(MapLeaves(c, [&](const ExprRef& leaf) -> absl::StatusOr<ExprRef> {
-        if (IsPlaceholder(*leaf)) (state_.FindOuter(leaf->index) == nullptr ? subquery : outer) = true;
+        if (IsPlaceholder(*leaf))
+          (state_.FindOuter(leaf->index) == nullptr ? subquery : outer) = true;
         return leaf;
       }));
       (subquery ? late_ : outer ? correlated_ : pushable_).push_back(c);
@@ -127,10 +132,13 @@ absl::Status LevelPlan::AttachSubqueries(const ExprRef& expr) {
   }));
   for (int placeholder : needed) {
     for (size_t i = 0; i < level_.subqueries.size(); ++i) {
-      if (level_.subqueries[i].placeholder != placeholder || values_.contains(placeholder)) continue;
+      if (level_.subqueries[i].placeholder != placeholder || values_.contains(placeholder))
+        continue;
       const NodeRef plan = level_.subqueries[i].plan;
       // What the subquery compares with may read another subquery.
-      const auto place = [this](const ExprRef& e) -> absl::StatusOr<ExprRef> { return Map(e, /*of_subquery=*/true); };
+      const auto place = [this](const ExprRef& e) -> absl::StatusOr<ExprRef> {
+        return Map(e, /*of_subquery=*/true);
+      };
       ADJOIN_RETURN_IF_ERROR(AttachOuters(plan));
       ADJOIN_ASSIGN_OR_RETURN(ExprRef value, AttachScalar(state_, level_, plan, place, node_));
       values_.emplace(placeholder, std::move(value));
@@ -149,7 +157,8 @@ absl::StatusOr<ExprRef> LevelPlan::MapShared(const ExprRef& expr, bool of_subque
   for (size_t i = 0; grouped_ && i < keys_.size(); ++i) {
     if (SameExpr(expr, keys_[i])) return ColumnExpr(static_cast<int>(i), expr->type);
   }
-  if (expr->kind == ExprKind::kColumn || expr->kind == ExprKind::kParameter) return MapLeaf(expr, of_subquery);
+  if (expr->kind == ExprKind::kColumn || expr->kind == ExprKind::kParameter)
+    return MapLeaf(expr, of_subquery);
   if (expr->args.empty()) return expr;
   if (const auto it = memo.find(expr.get()); it != memo.end()) return it->second;
   std::vector<ExprRef> args;
@@ -165,7 +174,8 @@ absl::StatusOr<ExprRef> LevelPlan::MapShared(const ExprRef& expr, bool of_subque
 }
 
 absl::StatusOr<ExprRef> LevelPlan::MapLeaf(const ExprRef& leaf, bool of_subquery) {
-  if (leaf->kind == ExprKind::kColumn) return grouped_ ? absl::StatusOr<ExprRef>(Ungrouped(leaf->index, of_subquery)) : leaf;
+  if (leaf->kind == ExprKind::kColumn)
+    return grouped_ ? absl::StatusOr<ExprRef>(Ungrouped(leaf->index, of_subquery)) : leaf;
   const auto it = values_.find(leaf->index);
   return it == values_.end() ? leaf : it->second;
 }
@@ -191,21 +201,26 @@ absl::Status LevelPlan::Ungrouped(int column, bool of_subquery) const {
   const auto& locations = of_subquery ? level_.outer_locations : level_.column_locations;
   const auto it = locations.find(column);
   const int location = it == locations.end() ? -1 : it->second;
-  return state_.Error(sqlstate::kGroupingError,
-                      of_subquery ? absl::StrCat("subquery uses ungrouped column \"", name, "\" from outer query")
-                                  : absl::StrCat("column \"", name,
-                                                 "\" must appear in the GROUP BY clause or be used in an aggregate function"),
-                      location);
+  return state_.Error(
+      sqlstate::kGroupingError,
+      of_subquery
+          ? absl::StrCat("subquery uses ungrouped column \"", name, "\" from outer query")
+          : absl::StrCat(
+                "column \"", name,
+                "\" must appear in the GROUP BY clause or be used in an aggregate function"),
+      location);
 }
 
-// Whether the primary key of the column's table is grouped by, so that each group has one value of it.
+// Whether the primary key of the column's table is grouped by, so that each group has one value of
+// it.
 bool LevelPlan::DependsOnKeys(int column) const {
   const RangeVariable* owner = OwnerOf(column);
   if (owner == nullptr || !owner->schema.has_value() || owner->schema->dims.empty()) return false;
   const std::vector<int>& dims = owner->schema->dims;
   return std::all_of(dims.begin(), dims.end(), [&](int dim) {
     const ExprRef& key = owner->columns[static_cast<size_t>(dim)].expr;
-    return std::any_of(keys_.begin(), keys_.end(), [&](const ExprRef& k) { return SameExpr(k, key); });
+    return std::any_of(keys_.begin(), keys_.end(),
+                       [&](const ExprRef& k) { return SameExpr(k, key); });
   });
 }
 
@@ -224,15 +239,18 @@ absl::Status LevelPlan::CollectKeys(const ExprRef& expr, bool of_subquery) {
 absl::Status LevelPlan::GroupBy(std::vector<ExprRef> keys, const std::vector<ExprRef>& used) {
   keys_.clear();
   for (ExprRef& key : keys) {
-    const bool known = std::any_of(keys_.begin(), keys_.end(), [&](const ExprRef& k) { return SameExpr(k, key); });
+    const bool known =
+        std::any_of(keys_.begin(), keys_.end(), [&](const ExprRef& k) { return SameExpr(k, key); });
     if (!known) keys_.push_back(std::move(key));
   }
   for (const ExprRef& expr : used) ADJOIN_RETURN_IF_ERROR(CollectKeys(expr, /*of_subquery=*/false));
   for (const WindowUse& window : level_.windows) {
     for (const ExprRef& e : window.spec.partition) ADJOIN_RETURN_IF_ERROR(CollectKeys(e, false));
-    for (const SortKey& key : window.spec.order) ADJOIN_RETURN_IF_ERROR(CollectKeys(key.expr, false));
+    for (const SortKey& key : window.spec.order)
+      ADJOIN_RETURN_IF_ERROR(CollectKeys(key.expr, false));
     for (const ExprRef& arg : window.call.args) ADJOIN_RETURN_IF_ERROR(CollectKeys(arg, false));
-    if (window.call.filter != nullptr) ADJOIN_RETURN_IF_ERROR(CollectKeys(window.call.filter, false));
+    if (window.call.filter != nullptr)
+      ADJOIN_RETURN_IF_ERROR(CollectKeys(window.call.filter, false));
   }
   for (const ScalarSubquery& subquery : level_.subqueries) {
     if (subquery.below_groups) continue;
@@ -258,7 +276,8 @@ absl::Status LevelPlan::GroupBy(std::vector<ExprRef> keys, const std::vector<Exp
   values_.clear();
   for (size_t i = 0; i < level_.aggregates.size(); ++i) {
     const AggregateCall& call = level_.aggregates[i];
-    values_.emplace(call.placeholder, ColumnExpr(static_cast<int>(keys_.size() + i), call.aggregate.type));
+    values_.emplace(call.placeholder,
+                    ColumnExpr(static_cast<int>(keys_.size() + i), call.aggregate.type));
   }
   return absl::OkStatus();
 }

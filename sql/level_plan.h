@@ -16,18 +16,20 @@ class LevelPlan {
  public:
   LevelPlan(BindState& state, Level& level) : state_(state), level_(level) {}
 
-  // Binds FROM with the gradients that `expressions` (parts of the tree) call for; level.names is set from then on.
-  absl::Status BindFromClause(const Json& list, const TargetTable* target, const std::vector<const Json*>& expressions);
+  // Binds FROM with the gradients that `expressions` (parts of the tree) call for; level.names is
+  // set from then on.
+  absl::Status BindFromClause(const Json& list, const TargetTable* target,
+                              const std::vector<const Json*>& expressions);
   // Binds WHERE; its parts wait for Build. Null: none.
   absl::Status BindWhere(const Json& where);
   // Plans FROM and WHERE.
   absl::Status Build();
 
-  // An expression of the level over node(): joins in the subqueries it reads. After GroupBy, columns that are no group
-  // key are an error 42803.
+  // An expression of the level over node(): joins in the subqueries it reads. After GroupBy,
+  // columns that are no group key are an error 42803.
   absl::StatusOr<ExprRef> Place(const ExprRef& expr);
-  // Groups by `keys`, with the level's aggregates; `used` is every expression that will be placed above the groups. A
-  // column of a table whose primary key is grouped by joins the keys.
+  // Groups by `keys`, with the level's aggregates; `used` is every expression that will be placed
+  // above the groups. A column of a table whose primary key is grouped by joins the keys.
   absl::Status GroupBy(std::vector<ExprRef> keys, const std::vector<ExprRef>& used);
   // Adds the level's window calls.
   absl::Status AddWindows();
@@ -51,14 +53,15 @@ class LevelPlan {
   BindState& state_;
   Level& level_;
   FromItem from_;
-  std::vector<ExprRef> pushable_;        // conjuncts of WHERE that read only this level's columns
-  std::vector<ExprRef> late_;            // conjuncts that read subqueries
-  std::vector<ExprRef> correlated_;      // conjuncts that read outer columns alone or beside the level's own
+  std::vector<ExprRef> pushable_;  // conjuncts of WHERE that read only this level's columns
+  std::vector<ExprRef> late_;      // conjuncts that read subqueries
+  std::vector<ExprRef>
+      correlated_;  // conjuncts that read outer columns alone or beside the level's own
   std::vector<Membership> memberships_;
   NodeRef node_;
   bool grouped_ = false;
-  std::vector<ExprRef> keys_;            // over FROM's columns; the node's leading columns when grouped
-  absl::flat_hash_map<int, ExprRef> values_;   // placeholder -> over node_
+  std::vector<ExprRef> keys_;  // over FROM's columns; the node's leading columns when grouped
+  absl::flat_hash_map<int, ExprRef> values_;  // placeholder -> over node_
 };
 
 }  // namespace adjoin

@@ -23,7 +23,8 @@ Name FindInSubquery(const Json& sublink) {
   const Json& targets = ListOf(FieldOf(FieldOf(sublink, "subselect"), "SelectStmt"), "targetList");
   if (targets.empty()) return {};
   const Json& target = FieldOf(targets[0], "ResTarget");
-  if (const std::string name = TextOf(target, "name"); !name.empty()) return {name, Strength::kStrong};
+  if (const std::string name = TextOf(target, "name"); !name.empty())
+    return {name, Strength::kStrong};
   return Find(FieldOf(target, "val"));
 }
 
@@ -37,7 +38,8 @@ Name Find(const Json& node) {
   if (tag == "FuncCall") return strong(LastName(ListOf(*body, "funcname")));
   if (tag == "A_Expr" && TextOf(*body, "kind") == "AEXPR_NULLIF") return strong("nullif");
   if (tag == "CoalesceExpr") return strong("coalesce");
-  if (tag == "MinMaxExpr") return strong(TextOf(*body, "op") == "IS_GREATEST" ? "greatest" : "least");
+  if (tag == "MinMaxExpr")
+    return strong(TextOf(*body, "op") == "IS_GREATEST" ? "greatest" : "least");
   if (tag == "RowExpr") return strong("row");
   if (tag == "SubLink") return FindInSubquery(*body);
   if (tag == "TypeCast") {

@@ -7,7 +7,8 @@
 
 namespace adjoin {
 
-// PostgreSQL's rule: the column's or function's name, that of a CASE's ELSE or a cast's argument, "?column?" otherwise.
+// PostgreSQL's rule: the column's or function's name, that of a CASE's ELSE or a cast's argument,
+// "?column?" otherwise.
 std::string OutputName(const Json& expression);
 
 }  // namespace adjoin

@@ -17,15 +17,18 @@
 namespace adjoin {
 namespace {
 
-// JSON levels; an operator of an expression takes two. Binding recurses once an operator and must fit a thread's stack.
+// JSON levels; an operator of an expression takes two. Binding recurses once an operator and must
+// fit a thread's stack.
 constexpr int kMaxDepth = 3000;
-// The parser recurses once an operator, and an operator takes at least two bytes of text: measured, 20,000 terms of
-// "1+1+..." fit 8 MiB of stack and 100,000 do not.
+// The parser recurses once an operator, and an operator takes at least two bytes of text: measured,
+// 20,000 terms of "1+1+..." fit 8 MiB of stack and 100,000 do not.
 constexpr size_t kTextForOwnThread = size_t{16} << 10;
 constexpr size_t kStackPerByte = 512;
 constexpr size_t kMaxStack = size_t{4} << 30;
 
-absl::Status TooDeep() { return SqlError(sqlstate::kStatementTooComplex, "stack depth limit exceeded"); }
+absl::Status TooDeep() {
+  return SqlError(sqlstate::kStatementTooComplex, "stack depth limit exceeded");
+}
 
 absl::Status ParserError(const PgQueryError& error) {
   const std::string_view message = error.message;
@@ -57,7 +60,8 @@ int DepthOf(std::string_view json) {
   return deepest;
 }
 
-// Runs `work` on a thread with a stack in proportion to the text; false where there is no such thread to be had.
+// Runs `work` on a thread with a stack in proportion to the text; false where there is no such
+// thread to be had.
 bool RunOnLargeStack(size_t bytes, const std::function<void()>& work) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
@@ -115,16 +119,20 @@ void Rebase(Json& tree, int offset) {
   }
 }
 
-// libpg_query 15 writes a negative integer constant as "ival":{}, as it does 0: reads it from the text again.
+// libpg_query 15 writes a negative integer constant as "ival":{}, as it does 0: reads it from the
+// text again.
 void RestoreNegative(Json& constant, std::string_view text) {
   const auto ival = constant.find("ival");
   const auto location = constant.find("location");
-  if (ival == constant.end() || !ival->is_object() || !ival->empty() || location == constant.end()) return;
+  if (ival == constant.end() || !ival->is_object() || !ival->empty() || location == constant.end())
+    return;
   size_t at = static_cast<size_t>(location->get<int64_t>());
   if (at >= text.size() || text[at] != '-') return;
-  while (at < text.size() && (text[at] < '0' || text[at] > '9')) ++at;  // blanks, and comments without digits
+  while (at < text.size() && (text[at] < '0' || text[at] > '9'))
+    ++at;  // blanks, and comments without digits
   int64_t value = 0;
-  while (at < text.size() && text[at] >= '0' && text[at] <= '9') value = value * 10 + (text[at++] - '0');
+  while (at < text.size() && text[at] >= '0' && text[at] <= '9')
+    value = value * 10 + (text[at++] - '0');
   (*ival)["ival"] = -value;
 }
 
@@ -144,13 +152,17 @@ void RestoreNegatives(Json& tree, std::string_view text) {
   }
 }
 
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
+bool IsSpace(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
 
 }  // namespace
 
 int CharacterPosition(std::string_view text, int location) {
   const std::string_view before = text.substr(0, static_cast<size_t>(std::max(location, 0)));
-  const auto starts_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+  const auto starts_character = [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  };
   return 1 + static_cast<int>(std::count_if(before.begin(), before.end(), starts_character));
 }
 

@@ -50,6 +50,8 @@ struct Visitor {
 
 }  // namespace
 
-void VisitExprs(const Operator& op, const std::function<void(const ExprRef&)>& f) { std::visit(Visitor{f}, op); }
+void VisitExprs(const Operator& op, const std::function<void(const ExprRef&)>& f) {
+  std::visit(Visitor{f}, op);
+}
 
 }  // namespace adjoin

@@ -5,12 +5,16 @@
 namespace adjoin {
 namespace {
 
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
+bool IsSpace(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
 bool IsWord(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80) != 0;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         (c & 0x80) != 0;
 }
 
-// Each function takes the offset of an opening mark and gives the offset behind the closing one, or the text's end.
+// Each function takes the offset of an opening mark and gives the offset behind the closing one, or
+// the text's end.
 
 size_t SkipQuoted(std::string_view text, size_t i, bool backslashes) {
   const char quote = text[i];
@@ -25,7 +29,9 @@ size_t SkipQuoted(std::string_view text, size_t i, bool backslashes) {
   return text.size();
 }
 
-size_t SkipLineComment(std::string_view text, size_t i) { return std::min(text.size(), text.find('\n', i)); }
+size_t SkipLineComment(std::string_view text, size_t i) {
+  return std::min(text.size(), text.find('\n', i));
+}
 
 size_t SkipBlockComment(std::string_view text, size_t i) {
   int depth = 0;
@@ -48,7 +54,8 @@ size_t SkipBlockComment(std::string_view text, size_t i) {
 size_t SkipDollarQuoted(std::string_view text, size_t i) {
   size_t end = i + 1;
   while (end < text.size() && IsWord(text[end])) ++end;
-  const bool is_quote = end < text.size() && text[end] == '$' && !(text[i + 1] >= '0' && text[i + 1] <= '9');
+  const bool is_quote =
+      end < text.size() && text[end] == '$' && !(text[i + 1] >= '0' && text[i + 1] <= '9');
   if (!is_quote) return i + 1;
   const std::string_view tag = text.substr(i, end + 1 - i);
   const size_t close = text.find(tag, end + 1);

@@ -9,8 +9,8 @@
 
 namespace adjoin {
 
-// The type that a TypeName body names. Errors, at its position in `text`: 42704 for a name that is no type of
-// PostgreSQL's, 0A000 for one that is but that the engine lacks.
+// The type that a TypeName body names. Errors, at its position in `text`: 42704 for a name that is
+// no type of PostgreSQL's, 0A000 for one that is but that the engine lacks.
 absl::StatusOr<TypeId> TypeNamed(const Json& type_name, std::string_view text);
 
 }  // namespace adjoin

@@ -25,7 +25,9 @@ std::vector<std::string> Names(const Json& list) {
   return out;
 }
 
-std::string RelationName(const Json& body, const char* key) { return TextOf(FieldOf(body, key), "relname"); }
+std::string RelationName(const Json& body, const char* key) {
+  return TextOf(FieldOf(body, key), "relname");
+}
 
 absl::StatusOr<Utility> DecodeCreateTableAs(const Json& body) {
   CreateTableAs out;
@@ -43,7 +45,9 @@ absl::StatusOr<Utility> DecodeCreateTableAs(const Json& body) {
 std::string ViewQueryText(const Json& body, std::string_view text) {
   size_t i = static_cast<size_t>(std::max(0, LocationOf(FieldOf(body, "view"))));
   int depth = 0;
-  const auto is_word = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); };
+  const auto is_word = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80);
+  };
   while (i < text.size()) {
     const char c = text[i];
     if (c == '"') {
@@ -63,11 +67,13 @@ std::string ViewQueryText(const Json& body, std::string_view text) {
       ++i;
     }
   }
-  return std::string(absl::StripAsciiWhitespace(std::string(text.substr(std::min(i, text.size())))));
+  return std::string(
+      absl::StripAsciiWhitespace(std::string(text.substr(std::min(i, text.size())))));
 }
 
 absl::StatusOr<Utility> DecodeCreateView(const Json& body, std::string_view text) {
-  if (TextOf(body, "withCheckOption") != "NO_CHECK_OPTION") return NotSupported("WITH CHECK OPTION");
+  if (TextOf(body, "withCheckOption") != "NO_CHECK_OPTION")
+    return NotSupported("WITH CHECK OPTION");
   CreateView out;
   out.name = RelationName(body, "view");
   out.columns = Names(ListOf(body, "aliases"));
@@ -174,9 +180,10 @@ absl::StatusOr<Utility> DecodeExplain(const Json& body) {
       out.analyze = on;
     } else if (name == "format") {
       out.format = absl::AsciiStrToLower(value);
-    } else if (name != "verbose" && name != "costs" && name != "buffers" && name != "timing" && name != "summary" &&
-               name != "settings" && name != "wal") {
-      return SqlError(sqlstate::kSyntaxError, absl::StrCat("unrecognized EXPLAIN option \"", name, "\""));
+    } else if (name != "verbose" && name != "costs" && name != "buffers" && name != "timing" &&
+               name != "summary" && name != "settings" && name != "wal") {
+      return SqlError(sqlstate::kSyntaxError,
+                      absl::StrCat("unrecognized EXPLAIN option \"", name, "\""));
     }
   }
   out.query = FieldOf(body, "query");
@@ -185,18 +192,21 @@ absl::StatusOr<Utility> DecodeExplain(const Json& body) {
 
 absl::StatusOr<Utility> DecodeTransaction(const Json& body) {
   const std::string kind = TextOf(body, "kind");
-  if (kind == "TRANS_STMT_BEGIN" || kind == "TRANS_STMT_START") return Utility(Transaction{Transaction::Kind::kBegin});
+  if (kind == "TRANS_STMT_BEGIN" || kind == "TRANS_STMT_START")
+    return Utility(Transaction{Transaction::Kind::kBegin});
   if (FlagOf(body, "chain")) return NotSupported("AND CHAIN");
   if (kind == "TRANS_STMT_COMMIT") return Utility(Transaction{Transaction::Kind::kCommit});
   if (kind == "TRANS_STMT_ROLLBACK") return Utility(Transaction{Transaction::Kind::kRollback});
-  return NotSupported(kind == "TRANS_STMT_SAVEPOINT" || kind == "TRANS_STMT_RELEASE" || kind == "TRANS_STMT_ROLLBACK_TO"
+  return NotSupported(kind == "TRANS_STMT_SAVEPOINT" || kind == "TRANS_STMT_RELEASE" ||
+                              kind == "TRANS_STMT_ROLLBACK_TO"
                           ? "SAVEPOINT"
                           : "two-phase commit");
 }
 
 Utility DecodeTruncate(const Json& body) {
   Truncate out;
-  for (const Json& relation : ListOf(body, "relations")) out.names.push_back(RelationName(relation, "RangeVar"));
+  for (const Json& relation : ListOf(body, "relations"))
+    out.names.push_back(RelationName(relation, "RangeVar"));
   return out;
 }
 

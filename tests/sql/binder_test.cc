@@ -43,7 +43,8 @@ TEST(BinderTest, SortColumnsOutsideTheSelectListAreHidden) {
 }
 
 TEST(BinderTest, ConditionsGoAsLowAsOuterJoinsAllow) {
-  EXPECT_EQ(PlanOf("SELECT 1 AS c FROM t JOIN u ON t.id = u.id AND t.x > 15 LEFT JOIN o ON o.id = u.id AND o.k = 1 "
+  EXPECT_EQ(PlanOf("SELECT 1 AS c FROM t JOIN u ON t.id = u.id AND t.x > 15 LEFT JOIN o ON o.id = "
+                   "u.id AND o.k = 1 "
                    "AND t.y > 2 WHERE u.x < 4 AND o.k IS NULL"),
             "Project[c = 1]\n"
             "  Filter[k is null]\n"
@@ -104,9 +105,11 @@ TEST(BinderTest, EqualAggregatesAndWindowsAreSharedOncePerLevel) {
             "Project[a = sum + 1, b = sum * 2]\n"
             "  GroupBy[sum(y)]\n"
             "    Scan[t]\n");
-  EXPECT_EQ(PlanOf("SELECT SUM(y) OVER w AS a, MAX(y) OVER w AS b FROM t WINDOW w AS (PARTITION BY x ORDER BY id)"),
+  EXPECT_EQ(PlanOf("SELECT SUM(y) OVER w AS a, MAX(y) OVER w AS b FROM t WINDOW w AS (PARTITION BY "
+                   "x ORDER BY id)"),
             "Project[a = sum, b = max]\n"
-            "  Window[sum(y), max(y); partition x; order id; RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW]\n"
+            "  Window[sum(y), max(y); partition x; order id; RANGE BETWEEN UNBOUNDED PRECEDING AND "
+            "CURRENT ROW]\n"
             "    Scan[t]\n");
 }
 
@@ -118,9 +121,10 @@ TEST(BinderTest, ColumnsOfAGroupedPrimaryKeyNeedNoGrouping) {
 
 TEST(BinderTest, EveryReferenceOfAWithItemIsOneNode) {
   Planner planner;
-  const auto statement = BindText("WITH c AS (SELECT id, SUM(y) AS s FROM t GROUP BY id) "
-                                  "SELECT a.id FROM c a JOIN c b ON a.id = b.id",
-                                  Catalog(), planner);
+  const auto statement = BindText(
+      "WITH c AS (SELECT id, SUM(y) AS s FROM t GROUP BY id) "
+      "SELECT a.id FROM c a JOIN c b ON a.id = b.id",
+      Catalog(), planner);
   ASSERT_TRUE(statement.ok()) << statement.status();
   const Node& join = *statement->outputs[0].plan->inputs[0];
   EXPECT_EQ(join.inputs[0], join.inputs[1]);
@@ -162,16 +166,18 @@ TEST(BinderTest, CorrelatedAggregatesAreLookedUp) {
 }
 
 TEST(BinderTest, NoPlaceholderIsLeft) {
-  for (const char* sql :
-       {"SELECT id, (SELECT COUNT(*) FROM d WHERE d.k IN (SELECT x FROM u WHERE u.id = o.id)) FROM o",
-        "SELECT id, k > ALL (SELECT k FROM d WHERE d.v > o.id) FROM o",
-        "SELECT k, (SELECT MAX(v) FROM d WHERE d.k = o.k) FROM o GROUP BY k HAVING COUNT(*) IN (SELECT k FROM d)"}) {
+  for (const char* sql : {"SELECT id, (SELECT COUNT(*) FROM d WHERE d.k IN (SELECT x FROM u WHERE "
+                          "u.id = o.id)) FROM o",
+                          "SELECT id, k > ALL (SELECT k FROM d WHERE d.v > o.id) FROM o",
+                          "SELECT k, (SELECT MAX(v) FROM d WHERE d.k = o.k) FROM o GROUP BY k "
+                          "HAVING COUNT(*) IN (SELECT k FROM d)"}) {
     EXPECT_THAT(PlanOf(sql), ::testing::Not(::testing::HasSubstr("$1048"))) << sql;
   }
 }
 
 TEST(BinderTest, GradStandsInThePlaceOfItsTable) {
-  EXPECT_EQ(PlanOf("WITH f AS (SELECT SUM(val * val) AS l FROM w) SELECT i, val - 0.1 * grad(f, val) AS v FROM w"),
+  EXPECT_EQ(PlanOf("WITH f AS (SELECT SUM(val * val) AS l FROM w) SELECT i, val - 0.1 * grad(f, "
+                   "val) AS v FROM w"),
             "Project[i, v = val - (0.1 * dval)]\n"
             "  Derivative[val]\n"
             "    GroupBy[sum(val * val)]\n"
@@ -218,20 +224,22 @@ TEST(BinderTest, ATableWithoutKeyMustBeIdentifiedByItsOtherColumns) {
 }
 
 TEST(BinderTest, VjpHasTheCotangentAsItsThirdInput) {
-  EXPECT_EQ(PlanOf("WITH h AS (SELECT i, val * val AS y FROM w) SELECT i, vjp(h, val, n) AS d FROM w"),
-            "Project[i, d = dval]\n"
-            "  Derivative[val]\n"
-            "    Project[i, y = val * val]\n"
-            "      Scan[w]\n"
-            "    Scan[w]\n"
-            "    Scan[n]\n");
+  EXPECT_EQ(
+      PlanOf("WITH h AS (SELECT i, val * val AS y FROM w) SELECT i, vjp(h, val, n) AS d FROM w"),
+      "Project[i, d = dval]\n"
+      "  Derivative[val]\n"
+      "    Project[i, y = val * val]\n"
+      "      Scan[w]\n"
+      "    Scan[w]\n"
+      "    Scan[n]\n");
 }
 
 TEST(BinderTest, ModifyingItemsOfWithAreOutputsOfTheirOwn) {
   Planner planner;
-  const auto statement = BindText("WITH a AS (UPDATE w SET val = 0), b AS (DELETE FROM n WHERE i > 3) "
-                                  "INSERT INTO u (x) SELECT x FROM t",
-                                  Catalog(), planner);
+  const auto statement = BindText(
+      "WITH a AS (UPDATE w SET val = 0), b AS (DELETE FROM n WHERE i > 3) "
+      "INSERT INTO u (x) SELECT x FROM t",
+      Catalog(), planner);
   ASSERT_TRUE(statement.ok()) << statement.status();
   ASSERT_EQ(statement->outputs.size(), 3u);
   EXPECT_EQ(std::get<InsertSink>(statement->outputs[0].sink).table, "u");
@@ -286,21 +294,24 @@ TEST(BinderTest, SetOperationsBringOperandsToOneType) {
 
 TEST(BinderTest, OutputNamesAreThoseOfPostgreSql) {
   Planner planner;
-  const auto statement = BindText("SELECT x, t.y, 1, SUM(id), x::text, CASE WHEN true THEN 1 ELSE x END, COALESCE(x, 1), "
-                                  "NULLIF(x, 1), GREATEST(x, 1), EXISTS (SELECT 1), (SELECT y AS q), CASE WHEN true THEN 1 "
-                                  "END, 1::bigint, -x FROM t GROUP BY x, y",
-                                  Catalog(), planner);
+  const auto statement = BindText(
+      "SELECT x, t.y, 1, SUM(id), x::text, CASE WHEN true THEN 1 ELSE x END, COALESCE(x, 1), "
+      "NULLIF(x, 1), GREATEST(x, 1), EXISTS (SELECT 1), (SELECT y AS q), CASE WHEN true THEN 1 "
+      "END, 1::bigint, -x FROM t GROUP BY x, y",
+      Catalog(), planner);
   ASSERT_TRUE(statement.ok()) << statement.status();
-  EXPECT_THAT(statement->result_names, ElementsAre("x", "y", "?column?", "sum", "x", "x", "coalesce", "nullif", "greatest",
-                                                   "exists", "q", "case", "int8", "?column?"));
+  EXPECT_THAT(statement->result_names,
+              ElementsAre("x", "y", "?column?", "sum", "x", "x", "coalesce", "nullif", "greatest",
+                          "exists", "q", "case", "int8", "?column?"));
 }
 
 TEST(BinderTest, ParametersTakeTheTypeOfTheirPlace) {
   Planner planner;
-  const auto statement = BindText("SELECT $1 + y, s || $2 FROM t WHERE x = $3 AND id IN ($4, 7) LIMIT $5", Catalog(), planner);
+  const auto statement = BindText(
+      "SELECT $1 + y, s || $2 FROM t WHERE x = $3 AND id IN ($4, 7) LIMIT $5", Catalog(), planner);
   ASSERT_TRUE(statement.ok()) << statement.status();
-  EXPECT_THAT(statement->parameters, ElementsAre(TypeId::kFloat64, TypeId::kText, TypeId::kInt32, TypeId::kInt64,
-                                                 TypeId::kInt64));
+  EXPECT_THAT(statement->parameters, ElementsAre(TypeId::kFloat64, TypeId::kText, TypeId::kInt32,
+                                                 TypeId::kInt64, TypeId::kInt64));
 }
 
 TEST(BinderTest, DeclaredParametersKeepTheirType) {
@@ -335,7 +346,8 @@ TEST(BinderTest, NotesTheRelationsOfTheTextItself) {
 TEST(BinderTest, ChainsOfWithItemsNeedNoStack) {
   std::string sql = "WITH c0 AS (SELECT id, y FROM t)";
   for (int i = 1; i < 2000; ++i) {
-    absl::StrAppend(&sql, ", c", i, " AS (SELECT a.id, a.y + b.y AS y FROM c", i - 1, " a JOIN c", i - 1, " b ON a.id = b.id)");
+    absl::StrAppend(&sql, ", c", i, " AS (SELECT a.id, a.y + b.y AS y FROM c", i - 1, " a JOIN c",
+                    i - 1, " b ON a.id = b.id)");
   }
   absl::StrAppend(&sql, " SELECT SUM(y) FROM c1999");
   Planner planner;
@@ -350,7 +362,8 @@ TEST(BinderTest, BindsConstantsToParameterTypes) {
   const auto& execute = std::get<Execute>(*utility);
   BindOptions options;
   options.text = (*parsed)[0].text;
-  const auto values = BindConstants(execute.args, {TypeId::kFloat64, TypeId::kFloat32, TypeId::kText, std::nullopt}, options);
+  const auto values = BindConstants(
+      execute.args, {TypeId::kFloat64, TypeId::kFloat32, TypeId::kText, std::nullopt}, options);
   ASSERT_TRUE(values.ok()) << values.status();
   ASSERT_EQ(values->size(), 4u);
   EXPECT_EQ((*values)[0]->constant.as_float(), 1.0);
@@ -358,9 +371,10 @@ TEST(BinderTest, BindsConstantsToParameterTypes) {
   EXPECT_TRUE(IsNullConstant(*(*values)[2]));
   EXPECT_EQ((*values)[3]->type, TypeId::kInt32);
   const auto wrong = BindConstants(execute.args, {TypeId::kBool}, options);
-  EXPECT_EQ(ErrorText(wrong.status()),
-            "42804 at 12: parameter $1 of type integer cannot be coerced to the expected type boolean\n"
-            "HINT: You will need to rewrite or cast the expression.");
+  EXPECT_EQ(
+      ErrorText(wrong.status()),
+      "42804 at 12: parameter $1 of type integer cannot be coerced to the expected type boolean\n"
+      "HINT: You will need to rewrite or cast the expression.");
 }
 
 }  // namespace

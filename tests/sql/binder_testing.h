@@ -46,7 +46,8 @@ class TestCatalog final : public CatalogView {
 // "42703 at 8: column "z" does not exist", with detail and hint on lines of their own.
 inline std::string ErrorText(const absl::Status& status) {
   std::string out = SqlStateOf(status);
-  if (const std::optional<int> position = PositionOf(status)) absl::StrAppend(&out, " at ", *position);
+  if (const std::optional<int> position = PositionOf(status))
+    absl::StrAppend(&out, " at ", *position);
   absl::StrAppend(&out, ": ", status.message());
   if (!DetailOf(status).empty()) absl::StrAppend(&out, "\nDETAIL: ", DetailOf(status));
   if (!HintOf(status).empty()) absl::StrAppend(&out, "\nHINT: ", HintOf(status));
@@ -78,12 +79,14 @@ inline absl::StatusOr<Statement> BindText(std::string_view sql, const CatalogVie
 }
 
 // The plans of a statement, one after the other, or its error.
-inline std::string PlanText(std::string_view sql, const CatalogView& catalog, BindOptions options = {}) {
+inline std::string PlanText(std::string_view sql, const CatalogView& catalog,
+                            BindOptions options = {}) {
   Planner planner;
   const absl::StatusOr<Statement> statement = BindText(sql, catalog, planner, std::move(options));
   if (!statement.ok()) return ErrorText(statement.status());
   std::string out;
-  for (const Statement::Output& output : statement->outputs) out += WithoutIds(ToString(output.plan));
+  for (const Statement::Output& output : statement->outputs)
+    out += WithoutIds(ToString(output.plan));
   return out;
 }
 

@@ -32,8 +32,10 @@ TEST(ParseTest, ErrorsAreThoseOfPostgreSql) {
   EXPECT_EQ(ParseError("selec 1"), "42601 at 1: syntax error at or near \"selec\"");
   EXPECT_EQ(ParseError("SELECT 'é' FROM from"), "42601 at 17: syntax error at or near \"from\"");
   EXPECT_EQ(ParseError("SELECT 1 +"), "42601 at 11: syntax error at end of input");
-  EXPECT_EQ(ParseError("SELECT 'abc"), "42601 at 8: unterminated quoted string at or near \"'abc\"");
-  EXPECT_EQ(ParseError(std::string_view("SELECT \0 1", 10)), "22021: invalid byte sequence for encoding \"UTF8\": 0x00");
+  EXPECT_EQ(ParseError("SELECT 'abc"),
+            "42601 at 8: unterminated quoted string at or near \"'abc\"");
+  EXPECT_EQ(ParseError(std::string_view("SELECT \0 1", 10)),
+            "22021: invalid byte sequence for encoding \"UTF8\": 0x00");
   EXPECT_EQ(ParseError("SELECT '\xff'"), "22021: invalid byte sequence for encoding \"UTF8\"");
 }
 
@@ -48,12 +50,14 @@ TEST(ParseTest, DeepTextsAreErrorsAndNoCrash) {
 TEST(SplitScriptTest, CutsAtTopLevelSemicolonsOnly) {
   std::vector<std::string> texts;
   std::vector<int> lines;
-  for (const ScriptPart& part : SplitScript("SELECT ';' || \"a;b\"; -- no ; here\n/* nor ; /* here ; */ ; */\nselec 2;;\n"
-                                            "SELECT $$;$$, $a$ $$ ; $a$, E'\\';', $1;\nlast")) {
+  for (const ScriptPart& part :
+       SplitScript("SELECT ';' || \"a;b\"; -- no ; here\n/* nor ; /* here ; */ ; */\nselec 2;;\n"
+                   "SELECT $$;$$, $a$ $$ ; $a$, E'\\';', $1;\nlast")) {
     texts.push_back(part.text);
     lines.push_back(part.line);
   }
-  EXPECT_THAT(texts, ElementsAre("SELECT ';' || \"a;b\"", "selec 2", "SELECT $$;$$, $a$ $$ ; $a$, E'\\';', $1", "last"));
+  EXPECT_THAT(texts, ElementsAre("SELECT ';' || \"a;b\"", "selec 2",
+                                 "SELECT $$;$$, $a$ $$ ; $a$, E'\\';', $1", "last"));
   EXPECT_THAT(lines, ElementsAre(1, 3, 4, 5));
 }
 
@@ -76,28 +80,37 @@ std::string DecodeError(std::string_view sql) {
 }
 
 TEST(UtilityTest, CreateTable) {
-  const auto table = std::get<CreateTable>(
-      Decode("CREATE TABLE IF NOT EXISTS T (a SMALLINT, b INTEGER NOT NULL, \"C\" REAL, d BOOLEAN, e VARCHAR, PRIMARY KEY (b, a))"));
+  const auto table =
+      std::get<CreateTable>(Decode("CREATE TABLE IF NOT EXISTS T (a SMALLINT, b INTEGER NOT NULL, "
+                                   "\"C\" REAL, d BOOLEAN, e VARCHAR, PRIMARY KEY (b, a))"));
   EXPECT_EQ(table.name, "t");
   EXPECT_TRUE(table.if_not_exists);
-  const std::vector<Field> fields = {{"a", TypeId::kInt16, true}, {"b", TypeId::kInt32, true}, {"C", TypeId::kFloat32, false},
-                                     {"d", TypeId::kBool, false}, {"e", TypeId::kText, false}};
+  const std::vector<Field> fields = {{"a", TypeId::kInt16, true},
+                                     {"b", TypeId::kInt32, true},
+                                     {"C", TypeId::kFloat32, false},
+                                     {"d", TypeId::kBool, false},
+                                     {"e", TypeId::kText, false}};
   EXPECT_EQ(table.schema.fields, fields);
   EXPECT_THAT(table.schema.dims, ElementsAre(1, 0));
 }
 
 TEST(UtilityTest, CreateTableErrors) {
-  EXPECT_EQ(DecodeError("CREATE TABLE t (a INTEGER, a TEXT)"), "42701: column \"a\" specified more than once");
-  EXPECT_EQ(DecodeError("CREATE TABLE t (a INTEGER, PRIMARY KEY (b))"), "42703 at 28: column \"b\" named in key does not exist");
+  EXPECT_EQ(DecodeError("CREATE TABLE t (a INTEGER, a TEXT)"),
+            "42701: column \"a\" specified more than once");
+  EXPECT_EQ(DecodeError("CREATE TABLE t (a INTEGER, PRIMARY KEY (b))"),
+            "42703 at 28: column \"b\" named in key does not exist");
   EXPECT_EQ(DecodeError("CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER PRIMARY KEY)"),
             "42P16 at 50: multiple primary keys for table \"t\" are not allowed");
-  EXPECT_EQ(DecodeError("CREATE TABLE t (a numeric(10, 2))"), "0A000 at 19: type numeric is not supported");
+  EXPECT_EQ(DecodeError("CREATE TABLE t (a numeric(10, 2))"),
+            "0A000 at 19: type numeric is not supported");
   EXPECT_EQ(DecodeError("CREATE TABLE t (a foo)"), "42704 at 19: type \"foo\" does not exist");
-  EXPECT_EQ(DecodeError("CREATE TABLE t (a INTEGER DEFAULT 3)"), "0A000 at 27: DEFAULT is not supported");
+  EXPECT_EQ(DecodeError("CREATE TABLE t (a INTEGER DEFAULT 3)"),
+            "0A000 at 27: DEFAULT is not supported");
 }
 
 TEST(UtilityTest, ViewsKeepTheTextOfTheirQuery) {
-  const auto view = std::get<CreateView>(Decode("CREATE OR REPLACE VIEW \"as\" /* as */ (a, \"as\") AS\n  SELECT 1 AS x, 2"));
+  const auto view = std::get<CreateView>(
+      Decode("CREATE OR REPLACE VIEW \"as\" /* as */ (a, \"as\") AS\n  SELECT 1 AS x, 2"));
   EXPECT_EQ(view.name, "as");
   EXPECT_TRUE(view.or_replace);
   EXPECT_THAT(view.columns, ElementsAre("a", "as"));
@@ -105,12 +118,14 @@ TEST(UtilityTest, ViewsKeepTheTextOfTheirQuery) {
 }
 
 TEST(UtilityTest, CopyOptions) {
-  const auto copy = std::get<Copy>(Decode("COPY t (a, b) FROM '/x.csv' (FORMAT csv, HEADER, DELIMITER ';')"));
+  const auto copy =
+      std::get<Copy>(Decode("COPY t (a, b) FROM '/x.csv' (FORMAT csv, HEADER, DELIMITER ';')"));
   EXPECT_TRUE(copy.from);
   EXPECT_EQ(copy.filename, "/x.csv");
   EXPECT_THAT(copy.columns, ElementsAre("a", "b"));
-  EXPECT_THAT(copy.options, ElementsAre(testing::Pair("delimiter", ";"), testing::Pair("format", "csv"),
-                                        testing::Pair("header", "true")));
+  EXPECT_THAT(copy.options,
+              ElementsAre(testing::Pair("delimiter", ";"), testing::Pair("format", "csv"),
+                          testing::Pair("header", "true")));
   EXPECT_FALSE(std::get<Copy>(Decode("COPY (SELECT 1) TO STDOUT")).query.is_null());
 }
 
@@ -126,7 +141,8 @@ TEST(UtilityTest, Settings) {
 }
 
 TEST(UtilityTest, PreparedStatements) {
-  const auto prepare = std::get<PrepareStatement>(Decode("PREPARE p (integer, unknown, float8) AS SELECT $1"));
+  const auto prepare =
+      std::get<PrepareStatement>(Decode("PREPARE p (integer, unknown, float8) AS SELECT $1"));
   EXPECT_THAT(prepare.types, ElementsAre(TypeId::kInt32, std::nullopt, TypeId::kFloat64));
   EXPECT_EQ(std::get<Execute>(Decode("EXECUTE p(1, 2)")).args.size(), 2u);
   EXPECT_EQ(std::get<Deallocate>(Decode("DEALLOCATE ALL")).name, "");
@@ -143,7 +159,8 @@ TEST(UtilityTest, DropsAndTransactions) {
   EXPECT_EQ(std::get<Transaction>(Decode("START TRANSACTION")).kind, Transaction::Kind::kBegin);
   EXPECT_EQ(std::get<Transaction>(Decode("ABORT")).kind, Transaction::Kind::kRollback);
   EXPECT_EQ(DecodeError("SAVEPOINT x"), "0A000: SAVEPOINT is not supported");
-  EXPECT_EQ(DecodeError("ALTER TABLE t ADD COLUMN q INTEGER"), "0A000: ALTER TABLE is not supported");
+  EXPECT_EQ(DecodeError("ALTER TABLE t ADD COLUMN q INTEGER"),
+            "0A000: ALTER TABLE is not supported");
 }
 
 }  // namespace

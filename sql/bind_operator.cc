@@ -1,0 +1,121 @@
+#include "sql/bind_operator.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/status.h"
+#include "sql/bind_expr.h"
+
+namespace adjoin {
+namespace {
+
+absl::StatusOr<ExprRef> BindBetween(BindState& state, const Json& body, const Context& context,
+                                    std::string_view kind) {
+  const int location = LocationOf(body);
+  const Json& bounds = ListOf(FieldOf(FieldOf(body, "rexpr"), "List"), "items");
+  ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(body, "lexpr"), context));
+  ADJOIN_ASSIGN_OR_RETURN(const Typed low, BindExpr(state, bounds.at(0), context));
+  ADJOIN_ASSIGN_OR_RETURN(const Typed high, BindExpr(state, bounds.at(1), context));
+  const auto between = [&](const Typed& a, const Typed& b) -> absl::StatusOr<ExprRef> {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef above, ResolveTyped(state, ">=", {value, a}, location));
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef below, ResolveTyped(state, "<=", {value, b}, location));
+    return CallNamed("and", {std::move(above), std::move(below)}, TypeId::kBool);
+  };
+  const bool negated = kind.starts_with("AEXPR_NOT");
+  if (negated && kind == "AEXPR_NOT_BETWEEN") {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef below, ResolveTyped(state, "<", {value, low}, location));
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef above, ResolveTyped(state, ">", {value, high}, location));
+    return CallNamed("or", {std::move(below), std::move(above)}, TypeId::kBool);
+  }
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef out, between(low, high));
+  if (kind.ends_with("_SYM")) {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef swapped, between(high, low));
+    out = CallNamed("or", {std::move(out), std::move(swapped)}, TypeId::kBool);
+  }
+  return negated ? CallNamed("not", {std::move(out)}, TypeId::kBool) : out;
+}
+
+absl::StatusOr<ExprRef> BindInList(BindState& state, const Json& body, const Context& context) {
+  const int location = LocationOf(body);
+  const bool negated = LastName(ListOf(body, "name")) == "<>";
+  ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(body, "lexpr"), context));
+  ADJOIN_ASSIGN_OR_RETURN(
+      const std::vector<Typed> items,
+      BindList(state, ListOf(FieldOf(FieldOf(body, "rexpr"), "List"), "items"), context));
+  std::vector<ExprRef> tests;
+  for (const Typed& item : items) {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef test,
+                            ResolveTyped(state, negated ? "<>" : "=", {value, item}, location));
+    tests.push_back(std::move(test));
+  }
+  return Combine(negated ? "and" : "or", tests);
+}
+
+const Json* AsRow(const Json& node) {
+  const auto [tag, body] = Unwrap(node);
+  return tag == "RowExpr" ? body : nullptr;
+}
+
+// (a, b) = (c, d) and <>: column by column. Other comparisons of rows are not supported.
+absl::StatusOr<ExprRef> BindRowComparison(BindState& state, std::string_view name, const Json& left,
+                                          const Json& right, const Context& context, int location) {
+  ADJOIN_ASSIGN_OR_RETURN(const std::vector<Typed> a,
+                          BindList(state, ListOf(left, "args"), context));
+  ADJOIN_ASSIGN_OR_RETURN(const std::vector<Typed> b,
+                          BindList(state, ListOf(right, "args"), context));
+  if (a.size() != b.size())
+    return state.Error(sqlstate::kSyntaxError, "unequal number of entries in row expressions",
+                       location);
+  if (name != "=" && name != "<>") return state.NotSupported("this comparison of rows", location);
+  std::vector<ExprRef> tests;
+  for (size_t i = 0; i < a.size(); ++i) {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef test, ResolveTyped(state, name, {a[i], b[i]}, location));
+    tests.push_back(std::move(test));
+  }
+  return Combine(name == "=" ? "and" : "or", tests);
+}
+
+absl::StatusOr<ExprRef> BindInfix(BindState& state, std::string_view name, const Json& body,
+                                  const Context& context) {
+  const Json& left = FieldOf(body, "lexpr");
+  const Json& right = FieldOf(body, "rexpr");
+  const int location = LocationOf(body);
+  if (AsRow(left) != nullptr && AsRow(right) != nullptr) {
+    return BindRowComparison(state, name, *AsRow(left), *AsRow(right), context, location);
+  }
+  std::vector<Typed> args;
+  if (!left.is_null()) {
+    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, left, context));
+    args.push_back(std::move(value));
+  }
+  ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, right, context));
+  args.push_back(std::move(value));
+  return ResolveTyped(state, name, std::move(args), location);
+}
+
+// NULLIF compares with =, so that is what does not exist where the types do not mix.
+absl::StatusOr<ExprRef> BindNullIf(BindState& state, const Json& body, const Context& context) {
+  ADJOIN_RETURN_IF_ERROR(BindInfix(state, "=", body, context).status());
+  return BindInfix(state, "nullif", body, context);
+}
+
+}  // namespace
+
+absl::StatusOr<ExprRef> BindOperator(BindState& state, const Json& body, const Context& context) {
+  const std::string kind = TextOf(body, "kind");
+  const std::string name = LastName(ListOf(body, "name"));
+  const int location = LocationOf(body);
+  if (kind == "AEXPR_OP") return BindInfix(state, name, body, context);
+  if (kind == "AEXPR_DISTINCT") return BindInfix(state, "is distinct from", body, context);
+  if (kind == "AEXPR_NOT_DISTINCT") return BindInfix(state, "is not distinct from", body, context);
+  if (kind == "AEXPR_NULLIF") return BindNullIf(state, body, context);
+  if (kind == "AEXPR_IN") return BindInList(state, body, context);
+  if (kind.find("BETWEEN") != std::string::npos) return BindBetween(state, body, context, kind);
+  if (kind == "AEXPR_LIKE") return state.NotSupported("LIKE", location);
+  if (kind == "AEXPR_ILIKE") return state.NotSupported("ILIKE", location);
+  if (kind == "AEXPR_SIMILAR") return state.NotSupported("SIMILAR TO", location);
+  return state.NotSupported("ANY or ALL of an array", location);
+}
+
+}  // namespace adjoin
