@@ -363,23 +363,29 @@ NodeRef Planner::Make(Operator op, std::vector<NodeRef> inputs, std::vector<std:
   return node;
 }
 
-std::string ToString(const NodeRef& root) {
+std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::string>& headings) {
   std::string out;
   absl::flat_hash_set<const Node*> printed;
-  std::vector<std::pair<const Node*, int>> stack = {{root.get(), 0}};
-  while (!stack.empty()) {
-    const auto [node, depth] = stack.back();
-    stack.pop_back();
-    out.append(static_cast<size_t>(2 * std::min(depth, 40)), ' ');
-    if (!printed.insert(node).second && !node->inputs.empty()) {
-      absl::StrAppend(&out, "^", node->id, "\n");
-      continue;
+  std::vector<std::pair<const Node*, int>> stack;
+  for (size_t r = 0; r < roots.size(); ++r) {
+    if (r < headings.size()) absl::StrAppend(&out, headings[r]);
+    stack.emplace_back(roots[r].get(), 0);
+    while (!stack.empty()) {
+      const auto [node, depth] = stack.back();
+      stack.pop_back();
+      out.append(static_cast<size_t>(2 * std::min(depth, 40)), ' ');
+      if (!printed.insert(node).second && !node->inputs.empty()) {
+        absl::StrAppend(&out, "^", node->id, "\n");
+        continue;
+      }
+      absl::StrAppend(&out, std::visit(Describer{*node}, node->op), "  (", node->id, ")\n");
+      for (size_t i = node->inputs.size(); i-- > 0;) stack.emplace_back(node->inputs[i].get(), depth + 1);
     }
-    absl::StrAppend(&out, std::visit(Describer{*node}, node->op), "  (", node->id, ")\n");
-    for (size_t i = node->inputs.size(); i-- > 0;) stack.emplace_back(node->inputs[i].get(), depth + 1);
   }
   return out;
 }
+
+std::string ToString(const NodeRef& root) { return ToString(std::vector<NodeRef>{root}, {}); }
 
 bool IsWholePartition(const Window& w) {
   if (w.frame.exclusion != FrameExclusion::kNone) return false;

@@ -183,6 +183,8 @@ class Planner {
 
 // One line a node, children indented, a node read again as "^id": what EXPLAIN prints and plan tests compare.
 std::string ToString(const NodeRef& root);
+// The same of several plans that share nodes; `headings` (may be shorter) stand before them.
+std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::string>& headings);
 std::string DescribeOperator(const Node& node);         // the line of one node, without its id
 // The nodes below the roots, inputs before readers, each once. Iterative: plans may be very deep.
 std::vector<NodeRef> TopologicalOrder(const std::vector<NodeRef>& roots);

@@ -471,17 +471,19 @@ absl::StatusOr<std::span<ColumnSwap>> Program::RunInPlace(RunState& state) {
 const ProgramStats& Program::stats() const { return impl_->stats; }
 
 std::string Program::Explain(bool analyze) const {
-  std::string out;
-  for (size_t o = 0; o < impl_->plans.size(); ++o) {
-    if (const auto* update = std::get_if<UpdateSink>(&impl_->sinks[o])) {
-      absl::StrAppend(&out, "Update ", update->table, "\n");
-    } else if (const auto* insert = std::get_if<InsertSink>(&impl_->sinks[o])) {
-      absl::StrAppend(&out, "Insert into ", insert->table, "\n");
-    } else if (const auto* del = std::get_if<DeleteSink>(&impl_->sinks[o])) {
-      absl::StrAppend(&out, "Delete from ", del->table, "\n");
+  std::vector<std::string> headings;
+  for (const Sink& sink : impl_->sinks) {
+    if (const auto* update = std::get_if<UpdateSink>(&sink)) {
+      headings.push_back(absl::StrCat("Update ", update->table, "\n"));
+    } else if (const auto* insert = std::get_if<InsertSink>(&sink)) {
+      headings.push_back(absl::StrCat("Insert into ", insert->table, "\n"));
+    } else if (const auto* del = std::get_if<DeleteSink>(&sink)) {
+      headings.push_back(absl::StrCat("Delete from ", del->table, "\n"));
+    } else {
+      headings.emplace_back();
     }
-    absl::StrAppend(&out, ToString(impl_->plans[o]));
   }
+  std::string out = ToString(impl_->plans, headings);
   const ProgramStats& s = impl_->stats;
   absl::StrAppend(&out, "Program: ", s.steps, " steps, ", s.operators, " operators, ", s.base_table_reads,
                   " base-table reads, ", s.contractions, " contractions, ", s.arena_bytes, " bytes of arena",

@@ -312,7 +312,7 @@ absl::Status NoSuchRelation(BindState& state, const std::string& name, const Cte
                             int location) {
   std::string detail, hint;
   for (; ctes != nullptr; ctes = ctes->outer) {
-    if (std::find(ctes->later.begin(), ctes->later.end(), name) == ctes->later.end()) continue;
+    if (!ComesLater(*ctes, name)) continue;
     detail = absl::StrCat("There is a WITH item named \"", name,
                           "\", but it cannot be referenced from this part of the query.");
     hint = "Use WITH RECURSIVE, or re-order the WITH items to remove forward references.";
@@ -323,6 +323,11 @@ absl::Status NoSuchRelation(BindState& state, const std::string& name, const Cte
 }
 
 }  // namespace
+
+bool ComesLater(const CteScope& scope, std::string_view name) {
+  const auto first = scope.names.begin() + static_cast<std::ptrdiff_t>(scope.ctes.size());
+  return std::find(first, scope.names.end(), name) != scope.names.end();
+}
 
 absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& list,
                                   const TargetTable* target, const LeafReplacements& replacements) {
@@ -353,16 +358,17 @@ absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& li
 absl::StatusOr<Relation> FindRelation(BindState& state, const std::string& name,
                                       const CteScope* ctes, int location) {
   for (const CteScope* scope = ctes; scope != nullptr; scope = scope->outer) {
-    for (const Cte& cte : scope->ctes) {
+    // Backwards: an item mostly reads the ones just before it.
+    for (size_t i = scope->ctes.size(); i-- > 0;) {
+      const Cte& cte = scope->ctes[i];
       if (cte.name != name) continue;
       if (!cte.modifying) return Relation{cte.query, std::nullopt};
       return state.Error(sqlstate::kFeatureNotSupported,
                          absl::StrCat("WITH query \"", name, "\" does not have a RETURNING clause"),
                          location);
     }
-    const bool later =
-        std::find(scope->later.begin(), scope->later.end(), name) != scope->later.end();
-    if (later && scope->recursive) return state.NotSupported("WITH RECURSIVE", location);
+    if (scope->recursive && ComesLater(*scope, name))
+      return state.NotSupported("WITH RECURSIVE", location);
   }
   if (std::optional<CatalogTable> table = state.catalog.FindTable(name); table.has_value()) {
     state.NoteRelation(name);

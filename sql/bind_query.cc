@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "sql/bind_dml.h"
@@ -114,21 +115,21 @@ absl::StatusOr<std::unique_ptr<CteScope>> BindWith(BindState& state, const Json&
   scope->outer = context.ctes;
   scope->recursive = FlagOf(with, "recursive");
   const Json& items = ListOf(with, "ctes");
+  absl::flat_hash_set<std::string> seen;
   for (const Json& wrapped : items) {
     const Json& item = FieldOf(wrapped, "CommonTableExpr");
     std::string name = TextOf(item, "ctename");
-    if (std::find(scope->later.begin(), scope->later.end(), name) != scope->later.end()) {
+    if (!seen.insert(name).second) {
       return state.Error(sqlstate::kDuplicateAlias,
                          absl::StrCat("WITH query name \"", name, "\" specified more than once"),
                          LocationOf(item));
     }
-    scope->later.push_back(std::move(name));
+    scope->names.push_back(std::move(name));
   }
   for (const Json& wrapped : items) {
     ADJOIN_ASSIGN_OR_RETURN(Cte cte, BindCte(state, FieldOf(wrapped, "CommonTableExpr"), context,
                                              scope.get(), modifying));
     scope->ctes.push_back(std::move(cte));
-    scope->later.erase(scope->later.begin());
   }
   return scope;
 }

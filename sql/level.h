@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -80,9 +81,12 @@ struct Cte {
 struct CteScope {
   const CteScope* outer = nullptr;
   std::vector<Cte> ctes;           // those bound so far
-  std::vector<std::string> later;  // names of this WITH that are not bound yet
+  std::vector<std::string> names;  // of all items; those behind the first ctes.size() come later
   bool recursive = false;
 };
+
+// Whether `name` is an item of this WITH that is not bound yet.
+bool ComesLater(const CteScope& scope, std::string_view name);
 
 struct AggregateCall {
   int placeholder;

@@ -54,7 +54,7 @@ TEST(BinderTest, ConditionsGoAsLowAsOuterJoinsAllow) {
             "          Scan[t]\n"
             "        Filter[x < 4]\n"
             "          Scan[u]\n"
-            "      Filter[k = CAST(1 AS bigint)]\n"
+            "      Filter[k = 1]\n"
             "        Scan[o]\n");
 }
 
@@ -95,7 +95,7 @@ TEST(BinderTest, GroupsThenHavingThenWindows) {
   EXPECT_EQ(PlanOf("SELECT x, SUM(y) / SUM(SUM(y)) OVER () FROM t GROUP BY x HAVING COUNT(*) > 1"),
             "Project[x, ?column? = sum / sum]\n"
             "  Window[sum(sum)]\n"
-            "    Filter[CAST(1 AS bigint) < count(*)]\n"
+            "    Filter[1 < count(*)]\n"
             "      GroupBy[x; sum(y), count(*)]\n"
             "        Scan[t]\n");
 }
@@ -161,7 +161,7 @@ TEST(BinderTest, CorrelatedAggregatesAreLookedUp) {
             "          Scan[o]\n"
             "        GroupBy[k; sum(v)]\n"
             "          Join[k = k]\n"
-            "            ^3\n"
+            "            ^4\n"
             "            Scan[d]\n");
 }
 
@@ -267,7 +267,7 @@ TEST(BinderTest, UpdateFromTakesTheFirstMatch) {
 
 TEST(BinderTest, ViewsAreBoundInPlace) {
   EXPECT_EQ(PlanOf("SELECT a FROM big"),
-            "Project[id]\n"
+            "Project[a = id]\n"
             "  Project[id, x]\n"
             "    Filter[100 < x]\n"
             "      Scan[t]\n");
@@ -353,7 +353,7 @@ TEST(BinderTest, ChainsOfWithItemsNeedNoStack) {
   Planner planner;
   const auto statement = BindText(sql, Catalog(), planner);
   ASSERT_TRUE(statement.ok()) << statement.status();
-  EXPECT_EQ(TopologicalOrder({statement->outputs[0].plan}).size(), 2000u * 2);
+  EXPECT_EQ(TopologicalOrder({statement->outputs[0].plan}).size(), 2u * 2000 + 1);
 }
 
 TEST(BinderTest, BindsConstantsToParameterTypes) {
