@@ -4,6 +4,7 @@
 // without it, and only reductions, products, gathers and maps become arrays.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct AxisArray {
   std::vector<int> axes;
   bool none() const { return id < 0; }
 };
+
+inline bool HasAxis(const std::vector<int>& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 struct GridColumn {
   enum class Kind : uint8_t { kNone, kCoordinate, kArray, kRowId } kind = Kind::kNone;  // kNone: not on grids (text)

@@ -17,8 +17,6 @@ std::vector<int> Others(const GridRelation& r, const std::vector<int>& kept) {
   return out;
 }
 
-bool Has(const std::vector<int>& list, int v) { return std::find(list.begin(), list.end(), v) != list.end(); }
-
 AxisArray Renamed(AxisArray a, const std::vector<int>& to) {
   for (int& axis : a.axes) axis = to[static_cast<size_t>(axis)];
   return a;
@@ -31,11 +29,11 @@ AxisArray Renamed(AxisArray a, const std::vector<int>& to) {
 AxisArray GridLowering::Reduce(const GridRelation& r, ReduceOp op, const AxisArray& a, const std::vector<int>& kept) {
   std::vector<int> out_axes, reduced;
   for (int axis : kept) {
-    if (Has(a.axes, axis)) out_axes.push_back(axis);
+    if (HasAxis(a.axes, axis)) out_axes.push_back(axis);
   }
   int64_t repeats = 1;
   for (int axis : Others(r, kept)) {
-    if (Has(a.axes, axis)) {
+    if (HasAxis(a.axes, axis)) {
       reduced.push_back(axis);
     } else {
       repeats *= r.extents[static_cast<size_t>(axis)];
@@ -128,7 +126,7 @@ std::optional<std::vector<int>> GridLowering::KeyAxes(const GridRelation& r, con
     if (key->kind != ExprKind::kColumn) return std::nullopt;
     const GridColumn& c = r.columns[static_cast<size_t>(key->index)];
     if (c.kind != GridColumn::Kind::kCoordinate || !c.valid.none()) return std::nullopt;
-    if (!Has(axes, c.axis)) axes.push_back(c.axis);
+    if (!HasAxis(axes, c.axis)) axes.push_back(c.axis);
   }
   return axes;
 }

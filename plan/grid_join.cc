@@ -8,8 +8,6 @@
 namespace adjoin {
 namespace {
 
-bool Has(const std::vector<int>& list, int v) { return std::find(list.begin(), list.end(), v) != list.end(); }
-
 // The column that a join key is, also below a cast that widens an integer.
 int KeyColumn(const ExprRef& e) {
   const Expr* at = e.get();
@@ -254,10 +252,10 @@ GridLowering::Maybe GridLowering::LowerJoin(const Node& n, const Join& j) {
     // Left rows first, as the Rows join has them; an axis that became an index has no place in the order.
     std::vector<int> order;
     for (const Placement::Axis& axis : of_left.axes) {
-      if (axis.axis >= 0 && !Has(order, axis.axis)) order.push_back(axis.axis);
+      if (axis.axis >= 0 && !HasAxis(order, axis.axis)) order.push_back(axis.axis);
     }
     for (int axis = 0; axis < static_cast<int>(out->extents.size()); ++axis) {
-      if (!Has(order, axis)) order.push_back(axis);
+      if (!HasAxis(order, axis)) order.push_back(axis);
     }
     PermuteAxes(*out, order);
   }
@@ -296,7 +294,7 @@ GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) 
       return std::nullopt;
     }
     if (part.axis >= 0 && part.origin == 0 && right.extents[static_cast<size_t>(part.axis)] == part.extent &&
-        !Has(used, part.axis)) {
+        !HasAxis(used, part.axis)) {
       direct[a] = part.axis;
       used.push_back(part.axis);
       continue;
@@ -322,7 +320,7 @@ GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) 
       if (direct[a] >= 0) kept.push_back(direct[a]);
     }
     for (int axis : index_axes) {
-      if (!Has(kept, axis)) kept.push_back(axis);
+      if (!HasAxis(kept, axis)) kept.push_back(axis);
     }
     AxisArray sum = Reduce(right, op, v, kept);
     if (!scatters) {
@@ -349,7 +347,7 @@ GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) 
     s.operands.push_back(operand(sum));
     for (size_t a = 0; a < rank; ++a) {
       if (direct[a] >= 0) {
-        if (!Has(space, direct[a])) continue;
+        if (!HasAxis(space, direct[a])) continue;
         s.kept.push_back(static_cast<int>(std::lower_bound(space.begin(), space.end(), direct[a]) - space.begin()));
       } else {
         s.operands.push_back(operand(index[a]));
@@ -381,130 +379,6 @@ GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) 
     }
     out.columns.push_back(std::move(column));
   }
-  return out;
-}
-
-GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contraction& c) {
-  const GridRelation &left = in(n, 0), &right = in(n, 1);
-  const int split = n.inputs[0]->width();
-  auto joined = JoinRelations(left, right, c.on, false);
-  if (!joined) return std::nullopt;
-  GridRelation& r = *joined;
-  if (c.mask != nullptr) {
-    auto t = Translate(r, c.mask);
-    if (!t) return std::nullopt;
-    r.mask = Simplify(And(r, r.mask, And(r, t->valid, t->value)));
-  }
-  std::vector<ExprRef> keys;
-  for (const ContractionKey& k : c.keys) {
-    const int column = k.side == 0 ? k.column : split + k.column;
-    keys.push_back(ColumnExpr(column, n.types[keys.size()]));
-  }
-  const auto kept = KeyAxes(r, keys);
-  auto lhs = Translate(r, c.left_factor);
-  auto rhs = Translate(r, ShiftColumns(c.right_factor, split));
-  if (!kept || !lhs || !rhs) return std::nullopt;
-
-  const TypeId type = c.left_factor->type;
-  const AxisArray ok = And(r, r.mask, And(r, lhs->valid, rhs->valid));
-  const AxisArray zero = Constant(Value::Float(0), type);
-  const auto within = [](const AxisArray& a, const AxisArray& b) {
-    return std::all_of(a.axes.begin(), a.axes.end(), [&](int axis) { return Has(b.axes, axis); });
-  };
-  // A cell that takes no part must not add: a zero in one factor is not enough where the other is infinite or NaN.
-  AxisArray x = Select(r, lhs->valid, lhs->value, zero), y = Select(r, rhs->valid, rhs->value, zero);
-  const bool partly = !lhs->valid.none() || !rhs->valid.none();
-  const bool mask_summed = !r.mask.none() && !std::all_of(r.mask.axes.begin(), r.mask.axes.end(),
-                                                          [&](int axis) { return Has(*kept, axis); });
-  bool as_product = !partly, one_zeroed = false;
-  if (mask_summed && as_product) {
-    // Both factors are zero where the mask is false, if both vary along it; else the one that does, x, is.
-    const bool in_x = within(r.mask, x), in_y = within(r.mask, y);
-    if (in_y && !in_x) std::swap(x, y);
-    if (in_x || in_y) x = Select(r, r.mask, x, zero);
-    if (in_x && in_y) y = Select(r, r.mask, y, zero);
-    as_product = in_x || in_y;
-    one_zeroed = in_x != in_y;
-  }
-  AxisArray sum;
-  std::vector<int> contracted;
-  for (int axis : x.axes) {
-    if (Has(y.axes, axis) && !Has(*kept, axis)) contracted.push_back(axis);
-  }
-  if (as_product && !contracted.empty()) {
-    // Axes of one factor alone that are not kept are summed first.
-    std::vector<int> keep = *kept;
-    keep.insert(keep.end(), contracted.begin(), contracted.end());
-    int64_t repeats = 1;
-    for (int a = 0; a < static_cast<int>(r.extents.size()); ++a) {
-      if (!Has(keep, a) && !Has(x.axes, a) && !Has(y.axes, a)) repeats *= r.extents[static_cast<size_t>(a)];
-    }
-    const auto own = [&](const AxisArray& f) {  // reduces only along axes that f has
-      std::vector<int> mine = keep;
-      for (int a = 0; a < static_cast<int>(r.extents.size()); ++a) {
-        if (!Has(f.axes, a) && !Has(mine, a)) mine.push_back(a);
-      }
-      return Reduce(r, ReduceOp::kSum, f, mine);
-    };
-    x = own(x);
-    y = own(y);
-    ArrayNode product;
-    product.op = ArrayOp::kContract;
-    product.type = type;
-    std::vector<int> space;
-    for (int axis : *kept) {
-      if (!Has(x.axes, axis) && !Has(y.axes, axis)) continue;
-      space.push_back(axis);
-      product.shape.push_back(r.extents[static_cast<size_t>(axis)]);
-    }
-    sum.axes = space;
-    space.insert(space.end(), contracted.begin(), contracted.end());
-    for (int axis : space) product.space.push_back(r.extents[static_cast<size_t>(axis)]);
-    std::vector<const AxisArray*> factors = {&x, &y};
-    // What was summed beforehand no longer has its own pairs: then y has none of the mask's axes either.
-    const auto in_space = [&](int axis) { return Has(space, axis); };
-    if (one_zeroed && std::all_of(r.mask.axes.begin(), r.mask.axes.end(), in_space)) factors.push_back(&r.mask);
-    for (const AxisArray* f : factors) {
-      ArrayOperand o{f->id, {}};
-      for (int axis : f->axes) {
-        o.axes.push_back(static_cast<int>(std::find(space.begin(), space.end(), axis) - space.begin()));
-      }
-      product.operands.push_back(std::move(o));
-    }
-    sum.id = graph_.Add(std::move(product));
-    ++contractions_;
-    if (repeats != 1) {
-      sum = Map(r, ScalarOp::kMultiply, type, {sum, Constant(Value::Float(static_cast<double>(repeats)), type)});
-    }
-  } else {
-    sum = Reduce(r, ReduceOp::kSum, Select(r, ok, Map(r, ScalarOp::kMultiply, type, {x, y}), zero), *kept);
-  }
-
-  AxisArray some;
-  const bool whole_group = !keys.empty() && ok.id == r.mask.id && ok.axes == r.mask.axes;
-  if (!ok.none() && !whole_group) some = Simplify(Reduce(r, ReduceOp::kAny, ok, *kept));
-  GridRelation out;
-  const std::vector<int> to = KeepAxes(r, *kept, out);
-  const auto renamed = [&](AxisArray a) {
-    for (int& axis : a.axes) axis = to[static_cast<size_t>(axis)];
-    return a;
-  };
-  for (const ExprRef& key : keys) {
-    GridColumn column = r.columns[static_cast<size_t>(key->index)];
-    column.axis = to[static_cast<size_t>(column.axis)];
-    out.columns.push_back(std::move(column));
-  }
-  const auto array_column = [&](const AxisArray& value, const AxisArray& valid, TypeId column_type) {
-    GridColumn column;
-    column.kind = GridColumn::Kind::kArray;
-    column.type = column_type;
-    column.value = renamed(value);
-    column.valid = renamed(valid);
-    out.columns.push_back(std::move(column));
-  };
-  array_column(sum, some, type);
-  if (c.count) array_column(Cast(r, Count(r, r.mask, *kept), TypeId::kInt64), {}, TypeId::kInt64);
-  if (!r.mask.none() && !keys.empty()) out.mask = renamed(Simplify(Reduce(r, ReduceOp::kAny, r.mask, *kept)));
   return out;
 }
 

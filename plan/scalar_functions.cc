@@ -1,15 +1,9 @@
 #include "plan/scalar_functions.h"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "engine/status.h"
-#include "engine/text.h"
 
 namespace adjoin {
 namespace {
@@ -151,228 +145,6 @@ const ScalarFunction kFunctions[] = {
     {"upper", N::kTextUpper, S::kCount, D::kNone},
 };
 
-// ---- Typing.
-
-std::string TypeList(const Args& args) {
-  return absl::StrJoin(args, ", ", [](std::string* out, const ExprRef& a) {
-    absl::StrAppend(out, ToAbsl(TypeName(a->type)));
-  });
-}
-
-absl::Status NoOperator(std::string_view name, const Args& args) {
-  const std::string call =
-      args.size() == 2 ? absl::StrCat(ToAbsl(TypeName(args[0]->type)), " ", ToAbsl(name), " ",
-                                      ToAbsl(TypeName(args[1]->type)))
-                       : absl::StrCat(ToAbsl(name), " ", TypeList(args));
-  return SqlErrorWithDetail(
-      sqlstate::kUndefinedFunction, absl::StrCat("operator does not exist: ", call), "",
-      "No operator matches the given name and argument types. You might need to add explicit type casts.");
-}
-
-absl::Status NoFunction(std::string_view name, const Args& args) {
-  return SqlErrorWithDetail(
-      sqlstate::kUndefinedFunction, absl::StrCat("function ", ToAbsl(name), "(", TypeList(args), ") does not exist"),
-      "", "No function matches the given name and argument types. You might need to add explicit type casts.");
-}
-
-// Reads no floating column or parameter: under weak promotion it takes the precision of what it meets.
-bool IsWeak(const Expr& e) {
-  if (e.kind == ExprKind::kConstant) return true;
-  if (e.kind != ExprKind::kCall) return IsInteger(e.type);
-  for (const ExprRef& arg : e.args) {
-    if (!IsWeak(*arg)) return false;
-  }
-  return true;
-}
-
-TypeId PromoteNumeric(TypeId a, TypeId b) {
-  if (a == b) return a;
-  if (IsInteger(a) && IsInteger(b)) return std::max(a, b);
-  return TypeId::kFloat64;  // as PostgreSQL: real with anything else is double precision
-}
-
-// The common type of numeric operands; REAL where the only others are weak and that is asked for.
-TypeId PromoteAll(const Args& args, bool weak_real) {
-  if (weak_real) {
-    bool real = false, others_weak = true;
-    for (const ExprRef& a : args) {
-      if (a->type == TypeId::kFloat32) {
-        real = true;
-      } else if (!IsWeak(*a)) {
-        others_weak = false;
-      }
-    }
-    if (real && others_weak) return TypeId::kFloat32;
-  }
-  TypeId type = args[0]->type;
-  for (const ExprRef& a : args) type = PromoteNumeric(type, a->type);
-  return type;
-}
-
-Args CastAll(const Args& args, TypeId type) {
-  Args out;
-  out.reserve(args.size());
-  for (const ExprRef& a : args) out.push_back(CastTo(a, type));
-  return out;
-}
-
-bool AllNumeric(const Args& args) {
-  for (const ExprRef& a : args) {
-    if (!IsNumeric(a->type)) return false;
-  }
-  return true;
-}
-
-absl::StatusOr<ExprRef> ResolveArithmetic(std::string_view name, Args args, bool weak) {
-  if (!AllNumeric(args)) return NoOperator(name, args);
-  const TypeId type = PromoteAll(args, weak);
-  args = CastAll(args, type);
-  if (name == "+") return Add(args[0], args[1]);
-  if (name == "-") return Sub(args[0], args[1]);
-  if (name == "*") return Mul(args[0], args[1]);
-  if (name == "/") return Div(args[0], args[1]);
-  return CallNamed(name, std::move(args), type);
-}
-
-absl::StatusOr<ExprRef> ResolveComparison(std::string_view name, Args args, bool weak) {
-  if (AllNumeric(args)) {
-    args = CastAll(args, PromoteAll(args, weak));
-  } else if (args[0]->type != args[1]->type) {
-    return NoOperator(name, args);
-  }
-  if (name == ">" || name == ">=") {
-    std::swap(args[0], args[1]);
-    name = name == ">" ? "<" : "<=";
-  }
-  if (name == "is not distinct from") {
-    return CallNamed("not", {CallNamed("is distinct from", std::move(args), TypeId::kBool)}, TypeId::kBool);
-  }
-  return CallNamed(name == "!=" ? "<>" : name, std::move(args), TypeId::kBool);
-}
-
-absl::StatusOr<ExprRef> ResolveLogic(std::string_view name, Args args) {
-  for (const ExprRef& a : args) {
-    if (a->type == TypeId::kBool) continue;
-    return SqlError(sqlstate::kDatatypeMismatch,
-                    absl::StrCat("argument of ", absl::AsciiStrToUpper(ToAbsl(name)), " must be type boolean, not type ",
-                                 ToAbsl(TypeName(a->type))));
-  }
-  ExprRef out = args[0];
-  if (name == "not") return CallNamed("not", std::move(args), TypeId::kBool);
-  for (size_t i = 1; i < args.size(); ++i) out = CallNamed(name, {out, args[i]}, TypeId::kBool);
-  return out;
-}
-
-// CASE, COALESCE, GREATEST, LEAST, NULLIF: value arguments take one type.
-absl::StatusOr<ExprRef> ResolveSelecting(const ScalarFunction& f, Args args, bool weak) {
-  const bool is_case = f.null_rule == NullRule::kCase;
-  std::vector<size_t> values;
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (!is_case || i % 2 == 1 || (i + 1 == args.size() && args.size() % 2 == 1)) values.push_back(i);
-  }
-  Args operands;
-  std::vector<TypeId> types;
-  for (size_t i : values) {
-    if (IsNullConstant(*args[i])) continue;  // takes whatever type the others have
-    operands.push_back(args[i]);
-    types.push_back(args[i]->type);
-  }
-  if (operands.empty()) operands.push_back(args[values[0]]), types.push_back(args[values[0]]->type);
-  const std::string construct = absl::AsciiStrToUpper(ToAbsl(f.name));
-  TypeId type;
-  if (AllNumeric(operands)) {
-    type = PromoteAll(operands, weak);
-  } else {
-    ADJOIN_ASSIGN_OR_RETURN(type, CommonType(types, construct));
-  }
-  for (size_t i : values) args[i] = IsNullConstant(*args[i]) ? NullExpr(type) : CastTo(args[i], type);
-  if (is_case && args.size() % 2 == 0) args.push_back(NullExpr(type));
-  if (args.size() == 1 && !is_case) return args[0];
-  return CallNamed(f.name, std::move(args), type);
-}
-
-// Functions of floats: integers become double precision; REAL too unless weak, as PostgreSQL has float8 forms only.
-absl::StatusOr<ExprRef> ResolveFloatFunction(const ScalarFunction& f, Args args, bool weak) {
-  if (!AllNumeric(args)) return NoFunction(f.name, args);
-  TypeId type = PromoteAll(args, weak);
-  if (IsInteger(type) || !weak) type = TypeId::kFloat64;
-  return CallNamed(f.name, CastAll(args, type), type);
-}
-
-int ArityOf(std::string_view name) {
-  if (name == "power" || name == "atan2" || name == "nullif") return 2;
-  if (name == "coalesce" || name == "greatest" || name == "least" || name == "case") return -1;
-  return 1;
-}
-
-struct Synonym {
-  std::string_view sql, name;
-};
-constexpr Synonym kSynonyms[] = {{"^", "power"},     {"pow", "power"}, {"dpow", "power"}, {"ceiling", "ceil"},
-                                 {"log", "log10"},   {"|/", "sqrt"},   {"||/", "cbrt"},   {"@", "abs"},
-                                 {"char_length", "length"}};
-
-std::string_view Canonical(std::string_view name) {
-  for (const Synonym& s : kSynonyms) {
-    if (s.sql == name) return s.name;
-  }
-  return name;
-}
-
-bool Contains(std::initializer_list<std::string_view> names, std::string_view name) {
-  for (std::string_view n : names) {
-    if (n == name) return true;
-  }
-  return false;
-}
-
-// Functions that are only another spelling: degrees(x) is x * (180 / pi).
-absl::StatusOr<ExprRef> ResolveSpelling(std::string_view name, const Args& args, bool weak) {
-  if (name == "pi" && args.empty()) return FloatConst(M_PI, TypeId::kFloat64);
-  if (args.size() == 1 && IsNumeric(args[0]->type)) {
-    const auto scaled = [&](double factor) {
-      return ResolveCall("*", {args[0], FloatConst(factor, TypeId::kFloat64)}, weak);
-    };
-    if (name == "degrees") return scaled(180.0 / M_PI);
-    if (name == "radians") return scaled(M_PI / 180.0);
-    if (name == "cot") {
-      ADJOIN_ASSIGN_OR_RETURN(ExprRef tangent, ResolveCall("tan", args, weak));
-      return ResolveCall("/", {FloatConst(1, TypeId::kFloat64), tangent}, weak);
-    }
-  }
-  if (name == "log" && args.size() == 2) {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef base, ResolveCall("ln", {args[0]}, weak));
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef value, ResolveCall("ln", {args[1]}, weak));
-    return ResolveCall("/", {value, base}, weak);
-  }
-  if (name == "mod" && args.size() == 2) return ResolveArithmetic("%", args, weak);
-  return ExprRef();
-}
-
-absl::StatusOr<ExprRef> ResolveUnary(const ScalarFunction& f, Args args, bool weak) {
-  const TypeId type = args[0]->type;
-  const std::string_view name = f.name;
-  if (name == "neg") {
-    if (!IsNumeric(type)) return NoOperator("-", args);
-    return Neg(args[0]);
-  }
-  if (name == "~") return IsInteger(type) ? CallNamed(name, args, type) : absl::StatusOr<ExprRef>(NoOperator(name, args));
-  if (name == "abs" && IsNumeric(type)) return CallNamed(name, std::move(args), type);
-  if (name == "stop_gradient") return CallNamed(name, std::move(args), type);
-  if (name == "is null" || name == "is not null") return CallNamed(name, std::move(args), TypeId::kBool);
-  if (Contains({"length", "lower", "upper"}, name)) {
-    if (type != TypeId::kText) return NoFunction(name, args);
-    return CallNamed(name, std::move(args), name == "length" ? TypeId::kInt32 : TypeId::kText);
-  }
-  return ResolveFloatFunction(f, std::move(args), weak);
-}
-
-absl::StatusOr<ExprRef> ResolveBits(std::string_view name, Args args) {
-  if (!IsInteger(args[0]->type) || !IsInteger(args[1]->type)) return NoOperator(name, args);
-  const TypeId type = name == "<<" || name == ">>" ? args[0]->type : PromoteNumeric(args[0]->type, args[1]->type);
-  return CallNamed(name, CastAll(args, type), type);
-}
-
 // ---- Constants.
 
 ExprRef FoldBinary(std::string_view name, const ExprRef& a, const ExprRef& b) {
@@ -386,81 +158,6 @@ ExprRef FoldBinary(std::string_view name, const ExprRef& a, const ExprRef& b) {
 
 bool IsConstant(const ExprRef& e, double v) {
   return e->kind == ExprKind::kConstant && e->constant.is_float() && e->constant.as_float() == v;
-}
-
-std::pair<int64_t, int64_t> RangeOf(TypeId type) {
-  switch (type) {
-    case TypeId::kInt16: return {INT16_MIN, INT16_MAX};
-    case TypeId::kInt32: return {INT32_MIN, INT32_MAX};
-    default: return {INT64_MIN, INT64_MAX};
-  }
-}
-
-absl::StatusOr<Value> ParseText(const std::string& text, TypeId target) {
-  const absl::string_view trimmed = absl::StripAsciiWhitespace(text);
-  const auto invalid = [&] {
-    return SqlError(sqlstate::kInvalidTextRepresentation,
-                    absl::StrCat("invalid input syntax for type ", ToAbsl(TypeName(target)), ": \"", text, "\""));
-  };
-  if (target == TypeId::kText) return Value::Text(text);
-  if (target == TypeId::kBool) {
-    const std::string lower = absl::AsciiStrToLower(trimmed);
-    const auto is_prefix = [&](std::string_view word, size_t least) {
-      return lower.size() >= least && word.substr(0, lower.size()) == lower;
-    };
-    if (is_prefix("true", 1) || is_prefix("yes", 1) || lower == "on" || lower == "1") return Value::Bool(true);
-    if (is_prefix("false", 1) || is_prefix("no", 1) || is_prefix("off", 2) || lower == "0") return Value::Bool(false);
-    return invalid();
-  }
-  if (IsFloat(target)) {
-    double v;
-    if (!absl::SimpleAtod(trimmed, &v)) return invalid();
-    if (target == TypeId::kFloat32) v = static_cast<float>(v);
-    return Value::Float(v);
-  }
-  int64_t v;
-  if (absl::SimpleAtoi(trimmed, &v)) {
-    const auto [low, high] = RangeOf(target);
-    if (v >= low && v <= high) return Value::Int(v);
-  } else if (trimmed.empty() || trimmed.find_first_not_of("+-0123456789") != absl::string_view::npos ||
-             trimmed.find_first_of("0123456789") == absl::string_view::npos) {
-    return invalid();
-  }
-  return SqlError(sqlstate::kNumericOutOfRange, absl::StrCat("value \"", text, "\" is out of range for type ",
-                                                             ToAbsl(TypeName(target))));
-}
-
-absl::Status OutOfRange(TypeId type) {
-  return SqlError(sqlstate::kNumericOutOfRange, absl::StrCat(ToAbsl(TypeName(type)), " out of range"));
-}
-
-absl::StatusOr<Value> CastConstant(const Value& v, TypeId from, TypeId to) {
-  if (v.is_null()) return v;
-  if (from == TypeId::kText) return ParseText(v.as_text(), to);
-  if (to == TypeId::kText) return Value::Text(from == TypeId::kBool ? (v.as_bool() ? "true" : "false") : ToText(v, from));
-  if (to == TypeId::kBool) return Value::Bool(v.as_int() != 0);
-  if (from == TypeId::kBool) return Value::Int(v.as_bool() ? 1 : 0);
-  if (IsFloat(to)) {
-    const double d = IsFloat(from) ? v.as_float() : static_cast<double>(v.as_int());
-    return Value::Float(to == TypeId::kFloat32 ? static_cast<float>(d) : d);
-  }
-  int64_t i;
-  if (IsFloat(from)) {
-    const double r = std::nearbyint(v.as_float());
-    if (!(r >= -9223372036854775808.0 && r < 9223372036854775808.0)) return OutOfRange(to);
-    i = static_cast<int64_t>(r);
-  } else {
-    i = v.as_int();
-  }
-  const auto [low, high] = RangeOf(to);
-  if (i < low || i > high) return OutOfRange(to);
-  return Value::Int(i);
-}
-
-bool CastExists(TypeId from, TypeId to) {
-  if (from == to || from == TypeId::kText || to == TypeId::kText) return true;
-  if (from == TypeId::kBool || to == TypeId::kBool) return from == TypeId::kInt32 || to == TypeId::kInt32;
-  return true;
 }
 
 }  // namespace
@@ -479,67 +176,6 @@ const ScalarFunction* Function(std::string_view name) {
 }
 
 std::span<const ScalarFunction> AllFunctions() { return kFunctions; }
-
-absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprRef> args, bool weak_real) {
-  ADJOIN_ASSIGN_OR_RETURN(ExprRef spelled, ResolveSpelling(sql_name, args, weak_real));
-  if (spelled != nullptr) return spelled;
-  std::string_view name = Canonical(sql_name);
-  if (name == "-" && args.size() == 1) name = "neg";
-  if (name == "+" && args.size() == 1) {
-    return IsNumeric(args[0]->type) ? absl::StatusOr<ExprRef>(args[0]) : NoOperator("+", args);
-  }
-  if (args.size() == 2) {
-    if (Contains({"+", "-", "*", "/", "%"}, name)) return ResolveArithmetic(name, std::move(args), weak_real);
-    if (Contains({"=", "<>", "!=", "<", "<=", ">", ">=", "is distinct from", "is not distinct from"}, name)) {
-      return ResolveComparison(name, std::move(args), weak_real);
-    }
-    if (Contains({"&", "|", "#", "<<", ">>"}, name)) return ResolveBits(name, std::move(args));
-    if (name == "||") {
-      if (args[0]->type != TypeId::kText && args[1]->type != TypeId::kText) return NoOperator(name, args);
-      return CallNamed(name, CastAll(args, TypeId::kText), TypeId::kText);
-    }
-  }
-  if (Contains({"and", "or", "not"}, name) && !args.empty()) return ResolveLogic(name, std::move(args));
-  const ScalarFunction* f = FindFunction(name);
-  const bool internal = f != nullptr && (f->infix || name == "accumulate" || name == "cast");
-  if (f == nullptr || internal || args.empty()) return NoFunction(sql_name, args);
-  const int arity = ArityOf(name);
-  if (arity >= 0 && static_cast<int>(args.size()) != arity) return NoFunction(sql_name, args);
-  if (f->derivative_kind == DerivativeKind::kSelecting && name != "stop_gradient") {
-    return ResolveSelecting(*f, std::move(args), weak_real);
-  }
-  if (args.size() == 1) return ResolveUnary(*f, std::move(args), weak_real);
-  return ResolveFloatFunction(*f, std::move(args), weak_real);
-}
-
-absl::StatusOr<ExprRef> ResolveCast(ExprRef arg, TypeId target) {
-  const TypeId from = arg->type;
-  if (from == target) return arg;
-  if (IsNullConstant(*arg)) return NullExpr(target);
-  if (!CastExists(from, target)) {
-    return SqlError(sqlstate::kCannotCoerce, absl::StrCat("cannot cast type ", ToAbsl(TypeName(from)), " to ",
-                                                          ToAbsl(TypeName(target))));
-  }
-  if (arg->kind == ExprKind::kConstant) {
-    ADJOIN_ASSIGN_OR_RETURN(Value v, CastConstant(arg->constant, from, target));
-    return ConstantExpr(std::move(v), target);
-  }
-  return CallNamed("cast", {std::move(arg)}, target);
-}
-
-absl::StatusOr<TypeId> CommonType(std::span<const TypeId> types, std::string_view construct) {
-  TypeId type = types[0];
-  for (TypeId t : types) {
-    if (IsNumeric(type) && IsNumeric(t)) {
-      type = PromoteNumeric(type, t);
-    } else if (type != t) {
-      return SqlError(sqlstate::kDatatypeMismatch,
-                      absl::StrCat(ToAbsl(construct), " types ", ToAbsl(TypeName(type)), " and ", ToAbsl(TypeName(t)),
-                                   " cannot be matched"));
-    }
-  }
-  return type;
-}
 
 ExprRef FloatConst(double v, TypeId type) {
   return ConstantExpr(Value::Float(type == TypeId::kFloat32 ? static_cast<float>(v) : v), type);
@@ -577,8 +213,8 @@ ExprRef Div(const ExprRef& a, const ExprRef& b) {
 ExprRef Neg(const ExprRef& a) {
   if (a->kind == ExprKind::kConstant && !a->constant.is_null()) {
     if (a->constant.is_float()) return ConstantExpr(Value::Float(-a->constant.as_float()), a->type);
-    const auto [low, high] = RangeOf(a->type);
-    if (a->constant.is_int() && a->constant.as_int() != low) {
+    const int64_t least = a->type == TypeId::kInt16 ? INT16_MIN : a->type == TypeId::kInt32 ? INT32_MIN : INT64_MIN;
+    if (a->constant.is_int() && a->constant.as_int() != least) {
       return ConstantExpr(Value::Int(-a->constant.as_int()), a->type);
     }
   }
@@ -590,14 +226,6 @@ ExprRef Accumulate(const ExprRef& a, const ExprRef& b) { return CallNamed("accum
 ExprRef CaseExpr(std::vector<ExprRef> args) {
   const TypeId type = args[1]->type;
   return CallNamed("case", std::move(args), type);
-}
-
-ExprRef CastTo(const ExprRef& a, TypeId type) {
-  if (a->type == type) return a;
-  if (a->kind == ExprKind::kConstant && (a->constant.is_null() || IsNumeric(a->type))) {
-    if (auto v = CastConstant(a->constant, a->type, type); v.ok()) return ConstantExpr(*v, type);
-  }
-  return CallNamed("cast", {a}, type);
 }
 
 }  // namespace adjoin

@@ -154,7 +154,7 @@ std::vector<Field> Prepared::result_fields() const {
 
 std::string Prepared::Explain(bool analyze) const {
   PlannedStatement& planned = *state_->planned;
-  return planned.has_program() ? planned.program().Explain(analyze) : "";
+  return planned.has_program() ? planned.Explain(analyze) : "";
 }
 
 Stats Prepared::stats() const {

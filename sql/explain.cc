@@ -42,7 +42,7 @@ absl::StatusOr<Session::Result> Session::Run(const Explain& s, const std::string
     planned->ReleaseTables();
     ADJOIN_RETURN_IF_ERROR(status);
   }
-  std::vector<std::string> lines = absl::StrSplit(planned->program().Explain(s.analyze), '\n');
+  std::vector<std::string> lines = absl::StrSplit(planned->Explain(s.analyze), '\n');
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   if (s.analyze) lines.push_back(absl::StrFormat("Planning Time: %.3f ms", planned->plan_ms()));
   Result result;

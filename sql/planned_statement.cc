@@ -106,13 +106,32 @@ absl::Status PlannedStatement::Bind(const CatalogState& catalog, const Settings&
   options.relations = &relations_;
   auto planner = std::make_unique<Planner>();
   ADJOIN_ASSIGN_OR_RETURN(Statement statement, adjoin::Bind(tree_, recording, options, *planner));
+  stages_.clear();
+  AddStage("Bound:", statement);
   ApplyRules(&statement, *planner, settings.plan);
+  AddStage("Products recognised:", statement);
   ADJOIN_RETURN_IF_ERROR(ResolveDerivatives(&statement, *planner));
+  AddStage("Derivatives taken:", statement);
   statement_ = std::move(statement);
   planner_ = std::move(planner);
   lookups_ = recording.TakeLookups();
   bound_ = true;
   return CollectTables();
+}
+
+void PlannedStatement::AddStage(std::string_view heading, const Statement& statement) {
+  std::vector<NodeRef> plans;
+  for (const Statement::Output& output : statement.outputs) plans.push_back(output.plan);
+  if (stages_.empty() || stages_.back().plans != plans) stages_.push_back({heading, std::move(plans)});
+}
+
+std::string PlannedStatement::Explain(bool analyze) const {
+  std::string out;
+  for (size_t s = 0; s + 1 < stages_.size(); ++s) {
+    absl::StrAppend(&out, ToAbsl(stages_[s].heading), "\n", ToString(stages_[s].plans, {}), "\n");
+  }
+  if (stages_.size() > 1) absl::StrAppend(&out, ToAbsl(stages_.back().heading), "\n");
+  return out + program_->Explain(analyze);
 }
 
 absl::Status PlannedStatement::CollectTables() {

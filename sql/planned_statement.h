@@ -67,6 +67,9 @@ class PlannedStatement {
   std::string_view verb() const;
   const std::vector<std::string>& relations() const { return relations_; }
   const std::string& text() const { return text_; }
+  // The plan after each stage that changed it, then the program; analyze: with the last run's times.
+  // REQUIRES: has_program().
+  std::string Explain(bool analyze) const;
   int64_t plans() const { return plans_; }
   double plan_ms() const { return plan_ms_; }
 
@@ -83,6 +86,7 @@ class PlannedStatement {
 
  private:
   bool IsCurrent(const CatalogState& catalog, const Settings& settings) const;
+  void AddStage(std::string_view heading, const Statement& statement);
   absl::Status CollectTables();
   absl::Status ApplyBoundTables();
   bool Refresh(const CatalogState& catalog);
@@ -97,6 +101,11 @@ class PlannedStatement {
   bool contraction_ = true;  // what the plan was rewritten with
   bool bound_ = false;
   Statement statement_;
+  struct Stage {
+    std::string_view heading;
+    std::vector<NodeRef> plans;
+  };
+  std::vector<Stage> stages_;
   std::unique_ptr<Planner> planner_;  // owns the interning of statement_'s nodes
   absl::flat_hash_map<std::string, const Scan*>
       scanned_;  // base tables read; the scans are statement_'s
