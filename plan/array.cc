@@ -7,7 +7,6 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/text.h"
 
 namespace adjoin {
 namespace {
@@ -99,26 +98,29 @@ bool ArrayGraph::IsConstant(int id, bool value) const {
   return n.op == ArrayOp::kConstant && n.constant.is_bool() && n.constant.as_bool() == value;
 }
 
-std::optional<std::vector<double>> ArrayGraph::Evaluate(int id, int64_t limit) const {
+ArrayGraph::Cells ArrayGraph::Evaluate(int id, int64_t limit) const {
+  if (auto it = evaluated_.find(id); it != evaluated_.end()) return it->second;
   const ArrayNode& n = node(id);
   const std::vector<int64_t>& space = n.op == ArrayOp::kReduce ? n.space : n.shape;
-  if (!n.structural || CellsOf(space) > limit) return std::nullopt;
-  std::vector<double> out(static_cast<size_t>(CellsOf(n.shape)));
+  if (!n.structural || CellsOf(space) > limit) return nullptr;
+  auto cells_out = std::make_shared<std::vector<double>>(static_cast<size_t>(CellsOf(n.shape)));
+  std::vector<double>& out = *cells_out;
+  const auto keep = [&]() -> Cells { return evaluated_[id] = cells_out; };
   if (n.op == ArrayOp::kConstant) {
     const Value& v = n.constant;
     out[0] = v.is_bool() ? v.as_bool() : v.is_int() ? static_cast<double>(v.as_int()) : v.is_float() ? v.as_float() : 0;
-    return out;
+    return keep();
   }
   if (n.op == ArrayOp::kIndex) {
     for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<double>(n.origins[0]) + static_cast<double>(i);
-    return out;
+    return keep();
   }
-  std::vector<std::vector<double>> args;
+  std::vector<Cells> args;
   std::vector<std::vector<int64_t>> strides;
   for (const ArrayOperand& o : n.operands) {
-    auto cells = Evaluate(o.array, limit);
-    if (!cells) return std::nullopt;
-    args.push_back(*std::move(cells));
+    Cells cells = Evaluate(o.array, limit);
+    if (cells == nullptr) return nullptr;
+    args.push_back(std::move(cells));
     std::vector<int64_t> s(space.size(), 0);
     int64_t step = 1;
     const std::vector<int64_t>& shape = node(o.array).shape;
@@ -131,10 +133,10 @@ std::optional<std::vector<double>> ArrayGraph::Evaluate(int id, int64_t limit) c
   if (n.op == ArrayOp::kMap) {
     ForEachCell(space, strides, [&](int64_t cell, const std::vector<int64_t>& offset) {
       double a[3] = {};
-      for (size_t o = 0; o < args.size(); ++o) a[o] = args[o][static_cast<size_t>(offset[o])];
+      for (size_t o = 0; o < args.size(); ++o) a[o] = (*args[o])[static_cast<size_t>(offset[o])];
       out[static_cast<size_t>(cell)] = Apply(n.scalar, a);
     });
-    return out;
+    return keep();
   }
   const int64_t per_cell = CellsOf(n.space) / std::max<int64_t>(1, CellsOf(n.shape));
   const auto identity = [&] {
@@ -147,7 +149,7 @@ std::optional<std::vector<double>> ArrayGraph::Evaluate(int id, int64_t limit) c
   }();
   std::fill(out.begin(), out.end(), identity);
   ForEachCell(space, strides, [&](int64_t cell, const std::vector<int64_t>& offset) {
-    const double x = args[0][static_cast<size_t>(offset[0])];
+    const double x = (*args[0])[static_cast<size_t>(offset[0])];
     double& acc = out[static_cast<size_t>(cell / per_cell)];
     switch (n.reduce) {
       case ReduceOp::kSum: acc += x; break;
@@ -157,7 +159,7 @@ std::optional<std::vector<double>> ArrayGraph::Evaluate(int id, int64_t limit) c
       case ReduceOp::kAll: acc = acc != 0 && x != 0; break;
     }
   });
-  return out;
+  return keep();
 }
 
 std::string ArrayGraph::ToString(int id) const {

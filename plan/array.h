@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -64,14 +64,16 @@ class ArrayGraph {
 
   int Constant(Value value, TypeId type);
   bool IsConstant(int id, bool value) const;
-  // The cells of a structural array; nothing where it is not structural or has more than `limit` cells.
-  std::optional<std::vector<double>> Evaluate(int id, int64_t limit = int64_t{1} << 24) const;
+  // The cells of a structural array, computed once; null where it is not structural or has more than `limit` cells.
+  using Cells = std::shared_ptr<const std::vector<double>>;
+  Cells Evaluate(int id, int64_t limit = int64_t{1} << 24) const;
 
   std::string ToString(int id) const;
 
  private:
   std::vector<ArrayNode> nodes_;
   absl::flat_hash_map<uint64_t, std::vector<int>> by_hash_;
+  mutable absl::flat_hash_map<int, Cells> evaluated_;
 };
 
 }  // namespace adjoin

@@ -49,6 +49,10 @@ constexpr int kRecomputeCost = 2;
 // Past this a fused expression spills its block registers out of L1.
 constexpr int kMostFusedCost = 400;
 
+// A map of more than work_mem / 8 (32 MiB) is computed again in each reader's blocks and never written: all pairs of a
+// few thousand points stay in cache that way.
+constexpr int64_t kLargestStoredShare = 8;
+
 class Compiler {
  public:
   Compiler(const ArrayGraph& graph, const std::vector<int>& roots, const PlanOptions& options, int first_step)
@@ -112,6 +116,7 @@ class Compiler {
 
   // A map is fused into its reader where that reads it once a cell, and recomputed where that is next to nothing.
   bool Inlines(size_t id, int cost) const {
+    if (BytesOf(static_cast<int>(id)) > options_.work_mem / kLargestStoredShare) return true;
     if (CellsOf(graph_.node(static_cast<int>(id)).shape) == 1 && cost <= kRecomputeCost) return true;
     if (!options_.inline_maps) return false;
     if (cost <= kRecomputeCost) return true;

@@ -59,7 +59,7 @@ AxisArray GridLowering::Cast(const GridRelation& r, const AxisArray& a, TypeId t
 
 AxisArray GridLowering::And(const GridRelation& r, const AxisArray& a, const AxisArray& b) {
   if (a.none() || graph_.IsConstant(a.id, true)) return b;
-  if (b.none() || graph_.IsConstant(b.id, true) || a.id == b.id) return a;
+  if (b.none() || graph_.IsConstant(b.id, true) || (a.id == b.id && a.axes == b.axes)) return a;
   if (graph_.IsConstant(a.id, false)) return a;
   if (graph_.IsConstant(b.id, false)) return b;
   return Map(r, ScalarOp::kAnd, TypeId::kBool, {a, b});

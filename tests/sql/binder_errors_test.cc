@@ -147,7 +147,7 @@ TEST(BinderErrorsTest, AggregatesAndWindows) {
       {"SELECT SUM(RANK() OVER ()) OVER () FROM t",
        "42P20 at 12: window function calls cannot be nested"},
       {"SELECT SUM(x) OVER w FROM t", "42704 at 20: window \"w\" does not exist"},
-      {"SELECT 1 FROM t WINDOW w AS (), w AS ()", "42P20 at 33: window \"w\" is already defined"},
+      {"SELECT 1 FROM t WINDOW w AS (), w AS ()", "42P20 at 38: window \"w\" is already defined"},
       {"SELECT rank() FROM t", "42809 at 8: window function rank requires an OVER clause"},
       {"SELECT sqrt(x) OVER () FROM t",
        "42809 at 8: OVER specified, but sqrt is not a window function nor an aggregate function"},
