@@ -15,20 +15,20 @@ inline void* Counted(std::size_t bytes, std::size_t alignment = alignof(std::max
   return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
 }
 
-// Replacements may not be inline: hence one file.
-void* operator new(std::size_t bytes) { return Counted(bytes); }
-void* operator new[](std::size_t bytes) { return Counted(bytes); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
+// Never inlined: g++ 12 would take free() of what our own operator new returned for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t bytes) { return Counted(bytes); }
+[[gnu::noinline]] void* operator new[](std::size_t bytes) { return Counted(bytes); }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return Counted(bytes, static_cast<std::size_t>(alignment));
 }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+[[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return Counted(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
