@@ -11,7 +11,8 @@ namespace {
 
 // Arguments that carry a value into the result; CASE conditions only select.
 bool CarriesValue(const Expr& call, size_t arg) {
-  if (call.function->null_rule == NullRule::kCase) return arg % 2 == 1 || arg + 1 == call.args.size();
+  if (call.function->null_rule == NullRule::kCase)
+    return arg % 2 == 1 || arg + 1 == call.args.size();
   if (call.function->null_rule == NullRule::kNullIf) return arg == 0;
   return true;
 }
@@ -30,7 +31,9 @@ struct ExprWalk {
   }
 
   Activity VisitCall(const Expr& e) {
-    if (e.function->derivative_kind == DerivativeKind::kZero || e.function->null_rule == NullRule::kIdentity) return {};
+    if (e.function->derivative_kind == DerivativeKind::kZero ||
+        e.function->null_rule == NullRule::kIdentity)
+      return {};
     Activity out;
     for (size_t i = 0; i < e.args.size(); ++i) {
       if (!CarriesValue(e, i)) continue;
@@ -85,8 +88,10 @@ struct NodeActivity {
     return out;
   }
   Activity OfAggregate(const Aggregate& a) const {
-    const bool sums = a.function == AggregateFunction::kSum || a.function == AggregateFunction::kAvg;
-    const bool extreme = a.function == AggregateFunction::kMin || a.function == AggregateFunction::kMax;
+    const bool sums =
+        a.function == AggregateFunction::kSum || a.function == AggregateFunction::kAvg;
+    const bool extreme =
+        a.function == AggregateFunction::kMin || a.function == AggregateFunction::kMax;
     if (!sums && !extreme) return {};
     Activity out = ExprActivity(a.arg, *in[0]);
     if (!out.active) return {};
@@ -105,7 +110,8 @@ struct NodeActivity {
     return out;
   }
   Activity OfCall(const Window& w, const WindowCall& c, bool order_active) const {
-    const bool ranks = c.function == WindowFunction::kRowNumber || c.function == WindowFunction::kRank ||
+    const bool ranks = c.function == WindowFunction::kRowNumber ||
+                       c.function == WindowFunction::kRank ||
                        c.function == WindowFunction::kDenseRank;
     if (ranks) return order_active ? Activity{true, "a rank used as a value"} : Activity{};
     if (c.function == WindowFunction::kCount || c.function == WindowFunction::kCountStar) return {};
@@ -127,7 +133,8 @@ struct NodeActivity {
         return "FIRST_VALUE or LAST_VALUE";
       case WindowFunction::kLag:
       case WindowFunction::kLead:
-        if (c.args.size() > 1 && c.args[1]->kind != ExprKind::kConstant) return "LAG or LEAD by a varying offset";
+        if (c.args.size() > 1 && c.args[1]->kind != ExprKind::kConstant)
+          return "LAG or LEAD by a varying offset";
         break;
       default:
         break;
@@ -154,7 +161,8 @@ struct NodeActivity {
       out.push_back(std::move(a));
     }
     Activity sum;
-    sum.active = ExprActivity(c.left_factor, *in[0]).active || ExprActivity(c.right_factor, *in[1]).active;
+    sum.active =
+        ExprActivity(c.left_factor, *in[0]).active || ExprActivity(c.right_factor, *in[1]).active;
     out.push_back(std::move(sum));
     if (c.count) out.emplace_back();
     return out;
@@ -182,7 +190,8 @@ Activity ExprActivity(const ExprRef& expr, const ColumnActivity& columns) {
 }
 
 absl::flat_hash_map<const Node*, ColumnActivity> FindActivity(
-    const std::vector<NodeRef>& order, const absl::flat_hash_map<const Node*, std::vector<int>>& wrt) {
+    const std::vector<NodeRef>& order,
+    const absl::flat_hash_map<const Node*, std::vector<int>>& wrt) {
   absl::flat_hash_map<const Node*, ColumnActivity> result;
   result.reserve(order.size());
   for (const NodeRef& node : order) {

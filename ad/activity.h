@@ -1,4 +1,5 @@
-// Which columns depend on what is differentiated, and through what they can no longer be differentiated.
+// Which columns depend on what is differentiated, and through what they can no longer be
+// differentiated.
 #pragma once
 
 #include <string>
@@ -9,8 +10,9 @@
 
 namespace adjoin {
 
-// Of one column: active where it depends on a wrt column other than through piecewise constant functions. A blocker
-// names the construct that has no derivative (a rank, a cast to an integer): an error once a cotangent arrives there.
+// Of one column: active where it depends on a wrt column other than through piecewise constant
+// functions. A blocker names the construct that has no derivative (a rank, a cast to an integer):
+// an error once a cotangent arrives there.
 struct Activity {
   bool active = false;
   std::string blocker;
@@ -22,6 +24,7 @@ Activity ExprActivity(const ExprRef& expr, const ColumnActivity& columns);
 
 // Activity of every node of `order` (inputs first), given the wrt columns of some of them.
 absl::flat_hash_map<const Node*, ColumnActivity> FindActivity(
-    const std::vector<NodeRef>& order, const absl::flat_hash_map<const Node*, std::vector<int>>& wrt);
+    const std::vector<NodeRef>& order,
+    const absl::flat_hash_map<const Node*, std::vector<int>>& wrt);
 
 }  // namespace adjoin

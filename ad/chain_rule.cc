@@ -16,7 +16,9 @@ ExprRef Bool(std::string_view name, std::vector<ExprRef> args) {
   return CallNamed(name, std::move(args), TypeId::kBool);
 }
 
-ExprRef When(const ExprRef& condition, const ExprRef& dy) { return CaseExpr({condition, dy, NullExpr(dy->type)}); }
+ExprRef When(const ExprRef& condition, const ExprRef& dy) {
+  return CaseExpr({condition, dy, NullExpr(dy->type)});
+}
 
 // One reverse pass over the expression's DAG: each subexpression once, after all that use it.
 class Pass {
@@ -55,7 +57,8 @@ class Pass {
 
   absl::Status Visit(const ExprRef& e, const ExprRef& d) {
     if (!IsActive(e)) return absl::OkStatus();
-    if (const std::string& blocker = active_[e.get()].blocker; !blocker.empty()) return NoRule(blocker);
+    if (const std::string& blocker = active_[e.get()].blocker; !blocker.empty())
+      return NoRule(blocker);
     if (e->kind == ExprKind::kColumn) {
       ExprRef& slot = (*out_)[e->index];
       slot = AddCotangents(slot, d);
@@ -94,7 +97,8 @@ class Pass {
         VisitExtreme(e, d);
         break;
       case NullRule::kCast:
-        if (!IsFloat(e->args[0]->type)) return NoRule(absl::StrCat("a value of type ", ToAbsl(TypeName(e->args[0]->type))));
+        if (!IsFloat(e->args[0]->type))
+          return NoRule(absl::StrCat("a value of type ", ToAbsl(TypeName(e->args[0]->type))));
         Give(e->args[0], CastTo(d, e->args[0]->type));
         break;
       case NullRule::kAccumulate:
@@ -127,7 +131,8 @@ class Pass {
     ExprRef earlier_null;
     for (const ExprRef& arg : e->args) {
       const ExprRef present = Bool("is not null", {arg});
-      const ExprRef taken = earlier_null == nullptr ? present : Bool("and", {earlier_null, present});
+      const ExprRef taken =
+          earlier_null == nullptr ? present : Bool("and", {earlier_null, present});
       Give(arg, When(taken, d));
       const ExprRef absent = Bool("is null", {arg});
       earlier_null = earlier_null == nullptr ? absent : Bool("and", {earlier_null, absent});
@@ -138,7 +143,8 @@ class Pass {
   void VisitExtreme(const ExprRef& e, const ExprRef& d) {
     ExprRef count;
     for (const ExprRef& arg : e->args) {
-      const ExprRef one = CaseExpr({Bool("=", {arg, e}), FloatConst(1, d->type), FloatConst(0, d->type)});
+      const ExprRef one =
+          CaseExpr({Bool("=", {arg, e}), FloatConst(1, d->type), FloatConst(0, d->type)});
       count = count == nullptr ? one : Add(count, one);
     }
     for (const ExprRef& arg : e->args) Give(arg, When(Bool("=", {arg, e}), Div(d, count)));
@@ -155,7 +161,8 @@ class Pass {
 }  // namespace
 
 absl::Status NoRule(const std::string& construct) {
-  return SqlError(sqlstate::kNoDerivativeRule, absl::StrCat("cannot differentiate through ", construct));
+  return SqlError(sqlstate::kNoDerivativeRule,
+                  absl::StrCat("cannot differentiate through ", construct));
 }
 
 ExprRef AddCotangents(const ExprRef& a, const ExprRef& b) {

@@ -27,7 +27,8 @@ class Resolver {
     for (const Statement::Output& output : statement_->outputs) roots.push_back(output.plan);
     const std::vector<NodeRef> order = TopologicalOrder(roots);
     for (const NodeRef& node : order) {
-      if (std::holds_alternative<Derivative>(node->op)) families_[KeyOf(*node)].members.push_back(node);
+      if (std::holds_alternative<Derivative>(node->op))
+        families_[KeyOf(*node)].members.push_back(node);
     }
     if (families_.empty()) return absl::OkStatus();
     for (const NodeRef& node : order) {
@@ -38,7 +39,8 @@ class Resolver {
         Rebuild(node);
       }
     }
-    for (Statement::Output& output : statement_->outputs) output.plan = resolved_[output.plan.get()];
+    for (Statement::Output& output : statement_->outputs)
+      output.plan = resolved_[output.plan.get()];
     return absl::OkStatus();
   }
 
@@ -54,7 +56,8 @@ class Resolver {
       inputs.push_back(resolved_[input.get()]);
       changed |= inputs.back() != input;
     }
-    resolved_[node.get()] = changed ? planner_.Make(node->op, std::move(inputs), node->names) : node;
+    resolved_[node.get()] =
+        changed ? planner_.Make(node->op, std::move(inputs), node->names) : node;
   }
 
   // What the derivative is by: a node, and whether its result carries RowId(node)'s ids.
@@ -63,8 +66,8 @@ class Resolver {
     bool rowid;
   };
   absl::StatusOr<Wrt> WrtOf(const Node& derivative, const absl::flat_hash_set<const Node*>& read) {
-    // The wrt relation is part of the function, so its own Derivatives have been resolved with it; if it is not part
-    // of it, its inputs may be unresolved still, and it is an error anyway.
+    // The wrt relation is part of the function, so its own Derivatives have been resolved with it;
+    // if it is not part of it, its inputs may be unresolved still, and it is an error anyway.
     auto it = resolved_.find(derivative.inputs[1].get());
     NodeRef node = it != resolved_.end() ? it->second : derivative.inputs[1];
     if (read.contains(node.get())) return Wrt{node, false};
@@ -75,7 +78,8 @@ class Resolver {
     const size_t column = static_cast<size_t>(d.columns[0]);
     absl::Status error =
         SqlError(sqlstate::kUndefinedColumn,
-                 absl::StrCat("column \"", node->names[column], "\" is of a relation that the function does not read"));
+                 absl::StrCat("column \"", node->names[column],
+                              "\" is of a relation that the function does not read"));
     return d.positions.empty() || d.positions[0] <= 0 ? error : WithPosition(error, d.positions[0]);
   }
 
@@ -105,8 +109,8 @@ class Resolver {
     }
     for (size_t m = 0; m < family.members.size(); ++m) {
       const NodeRef& member = family.members[m];
-      resolved_[member.get()] =
-          reverse.Gradient(of_member[m].node, std::get<Derivative>(member->op).columns, of_member[m].rowid);
+      resolved_[member.get()] = reverse.Gradient(
+          of_member[m].node, std::get<Derivative>(member->op).columns, of_member[m].rowid);
     }
     return absl::OkStatus();
   }

@@ -23,9 +23,11 @@ bool AtMostOneRow(const Node& n) {
   if (const auto* g = std::get_if<GroupBy>(&n.op)) return g->keys.empty() || in(0);
   if (const auto* c = std::get_if<Contraction>(&n.op)) return c->keys.empty();
   if (const auto* v = std::get_if<Values>(&n.op)) return v->rows.size() <= 1;
-  if (const auto* r = std::get_if<Require>(&n.op)) return r->what != Require::What::kUnique || in(0);
+  if (const auto* r = std::get_if<Require>(&n.op))
+    return r->what != Require::What::kUnique || in(0);
   if (const auto* j = std::get_if<Join>(&n.op)) {
-    const bool left_rows_only = n.types.size() == n.inputs[0]->types.size() || j->kind == JoinKind::kSingle;
+    const bool left_rows_only =
+        n.types.size() == n.inputs[0]->types.size() || j->kind == JoinKind::kSingle;
     return in(0) && (left_rows_only || (j->kind != JoinKind::kFull && in(1)));
   }
   if (std::holds_alternative<UnionAll>(n.op) || std::holds_alternative<Scan>(n.op) ||
@@ -35,7 +37,8 @@ bool AtMostOneRow(const Node& n) {
   return in(0);  // operators that keep their (left) input's rows or fewer
 }
 
-// How an operator's transpose reaches input `i`: with the input's rows as they are, or through row ids.
+// How an operator's transpose reaches input `i`: with the input's rows as they are, or through row
+// ids.
 bool KeepsRows(const Node& n, size_t i) {
   if (std::holds_alternative<Lookup>(n.op)) return i == 0;
   return std::holds_alternative<Project>(n.op) || std::holds_alternative<GroupBy>(n.op) ||
@@ -46,7 +49,8 @@ bool KeepsRows(const Node& n, size_t i) {
 
 // Operators whose output rows are some of input 0's rows, so that its row id identifies them too.
 bool InheritsRowId(const Node& n) {
-  if (std::holds_alternative<Join>(n.op)) return n.width() == n.inputs[0]->width();  // semi and anti joins
+  if (std::holds_alternative<Join>(n.op))
+    return n.width() == n.inputs[0]->width();  // semi and anti joins
   return std::holds_alternative<Project>(n.op) || std::holds_alternative<Filter>(n.op) ||
          std::holds_alternative<Sort>(n.op) || std::holds_alternative<Limit>(n.op) ||
          std::holds_alternative<Window>(n.op) || std::holds_alternative<Lookup>(n.op) ||
@@ -74,7 +78,8 @@ NodeRef Extend(Planner& planner, const NodeRef& base, const std::vector<ExprRef>
   return planner.Make(std::move(p), {base});
 }
 
-Reverse::Reverse(Planner& planner, NodeRef function, absl::flat_hash_map<const Node*, std::vector<int>> wrt,
+Reverse::Reverse(Planner& planner, NodeRef function,
+                 absl::flat_hash_map<const Node*, std::vector<int>> wrt,
                  absl::flat_hash_set<const Node*> with_rowid)
     : planner_(planner),
       function_(std::move(function)),
@@ -90,7 +95,8 @@ bool Reverse::IsActive(const NodeRef& node) const {
   return std::any_of(columns.begin(), columns.end(), [](const Activity& a) { return a.active; });
 }
 
-// A relation needs row ids where a reader does not keep its rows, or where several readers' cotangents are to be added.
+// A relation needs row ids where a reader does not keep its rows, or where several readers'
+// cotangents are to be added.
 void Reverse::FindRowIdNodes() {
   absl::flat_hash_map<const Node*, int> readers;
   for (const NodeRef& node : order_) {
@@ -140,7 +146,8 @@ RowView Reverse::ViewOf(const NodeRef& node) {
   const RowView& full = Augmented(node);
   if (!NeedsRowId(node)) return full;
   const int width = node->width();
-  if (full.rowid == width && full.node->width() == width + 1 && full.columns == Iota(0, width)) return full;
+  if (full.rowid == width && full.node->width() == width + 1 && full.columns == Iota(0, width))
+    return full;
   Project narrow;
   for (int c : full.columns) narrow.exprs.push_back(BaseColumn(full.node, c));
   narrow.exprs.push_back(BaseColumn(full.node, full.rowid));
@@ -151,15 +158,18 @@ RowView Reverse::ViewOf(const NodeRef& node) {
 
 namespace {
 
-// Rebuilds an operator over views of its inputs. Gives the operator and where the node's own columns are in it.
+// Rebuilds an operator over views of its inputs. Gives the operator and where the node's own
+// columns are in it.
 struct Rebuilder {
   const Node& node;
   const std::vector<RowView>& in;
-  std::vector<int> columns = {};   // out
+  std::vector<int> columns = {};  // out
 
   ExprRef Map(const ExprRef& e, size_t side = 0) const {
     if (e == nullptr) return nullptr;
-    return MapColumns(e, [&](const Expr& c) { return ColumnExpr(in[side].columns[static_cast<size_t>(c.index)], c.type); });
+    return MapColumns(e, [&](const Expr& c) {
+      return ColumnExpr(in[side].columns[static_cast<size_t>(c.index)], c.type);
+    });
   }
   std::vector<ExprRef> Map(const std::vector<ExprRef>& list, size_t side = 0) const {
     std::vector<ExprRef> out;
@@ -219,14 +229,16 @@ struct Rebuilder {
     // The transpose of AVG divides by the group's count: one more aggregate for each.
     for (const Aggregate& a : g.aggregates) {
       if (a.function != AggregateFunction::kAvg) continue;
-      out.aggregates.push_back({AggregateFunction::kCount, Map(a.arg), Map(a.filter), a.distinct, TypeId::kInt64});
+      out.aggregates.push_back(
+          {AggregateFunction::kCount, Map(a.arg), Map(a.filter), a.distinct, TypeId::kInt64});
     }
     AddColumns(0, node.width());
     return out;
   }
   Operator operator()(const Window& w) {
     Window out{Map(w.partition), Map(w.order), w.frame, {}};
-    for (const WindowCall& c : w.calls) out.calls.push_back({c.function, Map(c.args), Map(c.filter), c.type});
+    for (const WindowCall& c : w.calls)
+      out.calls.push_back({c.function, Map(c.args), Map(c.filter), c.type});
     for (const WindowCall& c : w.calls) {
       if (c.function != WindowFunction::kAvg) continue;
       out.calls.push_back({WindowFunction::kCount, Map(c.args), Map(c.filter), TypeId::kInt64});
@@ -242,7 +254,8 @@ struct Rebuilder {
     Contraction out = c;
     out.on = Map(c.on);
     out.mask = MapBoth(c.mask);
-    for (ContractionKey& k : out.keys) k.column = in[static_cast<size_t>(k.side)].columns[static_cast<size_t>(k.column)];
+    for (ContractionKey& k : out.keys)
+      k.column = in[static_cast<size_t>(k.side)].columns[static_cast<size_t>(k.column)];
     out.left_factor = Map(c.left_factor, 0);
     out.right_factor = Map(c.right_factor, 1);
     AddColumns(0, node.width());
@@ -261,8 +274,8 @@ struct Rebuilder {
   Operator operator()(const Collect& c) {
     KeepColumns(0, 0);
     AddColumns(width(0), static_cast<int>(c.values.size()));
-    return Collect{in[0].columns[static_cast<size_t>(c.left_key)], in[1].columns[static_cast<size_t>(c.right_key)],
-                   Map(c.values, 1)};
+    return Collect{in[0].columns[static_cast<size_t>(c.left_key)],
+                   in[1].columns[static_cast<size_t>(c.right_key)], Map(c.values, 1)};
   }
   Operator operator()(const Require& r) {
     Require out = r;
@@ -274,7 +287,8 @@ struct Rebuilder {
 
 }  // namespace
 
-// UNION ALL: each branch as its columns, its number, and its row id, so that a cotangent finds its way back.
+// UNION ALL: each branch as its columns, its number, and its row id, so that a cotangent finds its
+// way back.
 RowView Reverse::MakeAugmented(const NodeRef& node) {
   std::vector<RowView> in;
   for (const NodeRef& input : node->inputs) in.push_back(ViewOf(input));
@@ -288,7 +302,8 @@ RowView Reverse::MakeAugmented(const NodeRef& node) {
     Project branch;
     for (int c : in[i].columns) branch.exprs.push_back(BaseColumn(in[i].node, c));
     branch.exprs.push_back(ConstantExpr(Value::Int(static_cast<int64_t>(i)), TypeId::kInt64));
-    branch.exprs.push_back(in[i].rowid < 0 ? NullExpr(TypeId::kInt64) : BaseColumn(in[i].node, in[i].rowid));
+    branch.exprs.push_back(in[i].rowid < 0 ? NullExpr(TypeId::kInt64)
+                                           : BaseColumn(in[i].node, in[i].rowid));
     inputs.push_back(planner_.Make(std::move(branch), {in[i].node}));
   }
   Rebuilder rebuilder{*node, in};
@@ -301,10 +316,12 @@ RowView Reverse::MakeAugmented(const NodeRef& node) {
 }
 
 void Reverse::Contribute(const NodeRef& node, Contribution contribution) {
-  if (!contribution.cotangents.empty()) contributions_[node.get()].push_back(std::move(contribution));
+  if (!contribution.cotangents.empty())
+    contributions_[node.get()].push_back(std::move(contribution));
 }
 
-// Adds up what the readers passed: one that kept the rows is taken as it is, the others are collected by row id.
+// Adds up what the readers passed: one that kept the rows is taken as it is, the others are
+// collected by row id.
 Cotangent Reverse::Gather(const NodeRef& node) {
   std::vector<Contribution>& list = contributions_[node.get()];
   if (list.size() == 1 && list[0].key < 0) return {list[0].base, list[0].cotangents};
@@ -324,23 +341,26 @@ Cotangent Reverse::Gather(const NodeRef& node) {
   return out;
 }
 
-// The cotangent of the function itself: 1, or the given relation's values at the rows with equal dims. The dims are
-// the function's columns that do not depend on what is differentiated.
+// The cotangent of the function itself: 1, or the given relation's values at the rows with equal
+// dims. The dims are the function's columns that do not depend on what is differentiated.
 absl::Status Reverse::Seed(const NodeRef& cotangent) {
   Contribution seed;
   const RowView& full = Augmented(function_);
   const ColumnActivity& activity = ActivityOf(function_);
   if (cotangent == nullptr) {
     if (function_->width() != 1) {
-      return SqlError(sqlstate::kNotScalar, absl::StrCat("grad needs one row and one column, and the function has ",
-                                                         function_->width(), " columns"));
+      return SqlError(sqlstate::kNotScalar,
+                      absl::StrCat("grad needs one row and one column, and the function has ",
+                                   function_->width(), " columns"));
     }
     if (!activity[0].active) return absl::OkStatus();
     if (!activity[0].blocker.empty()) return NoRule(activity[0].blocker);
     seed.base = full.node;
     if (!AtMostOneRow(*function_)) {
       seed.base = planner_.Make(
-          Require{Require::What::kOneRow, {}, std::string(sqlstate::kNotScalar),
+          Require{Require::What::kOneRow,
+                  {},
+                  std::string(sqlstate::kNotScalar),
                   "grad needs one row and one column, and the function does not have one row"},
           {full.node});
     }
@@ -348,8 +368,8 @@ absl::Status Reverse::Seed(const NodeRef& cotangent) {
   } else {
     if (cotangent->width() != function_->width()) {
       return SqlError(sqlstate::kNotScalar,
-                      absl::StrCat("the cotangent has ", cotangent->width(), " columns, and the function has ",
-                                   function_->width()));
+                      absl::StrCat("the cotangent has ", cotangent->width(),
+                                   " columns, and the function has ", function_->width()));
     }
     // Cotangent rows with equal dims add up, so that the lookup is unique.
     GroupBy sums;
@@ -361,23 +381,27 @@ absl::Status Reverse::Seed(const NodeRef& cotangent) {
         if (!activity[i].blocker.empty()) return NoRule(activity[i].blocker);
         values.push_back(c);
         const ExprRef value = CastTo(BaseColumn(cotangent, c), function_->types[i]);
-        sums.aggregates.push_back({AggregateFunction::kSum, value, nullptr, false, function_->types[i]});
+        sums.aggregates.push_back(
+            {AggregateFunction::kSum, value, nullptr, false, function_->types[i]});
       } else {
         lookup.left_keys.push_back(BaseColumn(full.node, full.columns[i]));
-        ADJOIN_ASSIGN_OR_RETURN(ExprRef key, ResolveCast(BaseColumn(cotangent, c), function_->types[i]));
+        ADJOIN_ASSIGN_OR_RETURN(ExprRef key,
+                                ResolveCast(BaseColumn(cotangent, c), function_->types[i]));
         sums.keys.push_back(key);
       }
     }
     if (values.empty()) return absl::OkStatus();
     const NodeRef right = planner_.Make(std::move(sums), {cotangent});
-    for (size_t k = 0; k < lookup.left_keys.size(); ++k) lookup.right_keys.push_back(BaseColumn(right, static_cast<int>(k)));
+    for (size_t k = 0; k < lookup.left_keys.size(); ++k)
+      lookup.right_keys.push_back(BaseColumn(right, static_cast<int>(k)));
     const int first = full.node->width() + static_cast<int>(lookup.left_keys.size());
     seed.base = planner_.Make(std::move(lookup), {full.node, right});
     for (size_t v = 0; v < values.size(); ++v) {
       seed.cotangents[values[v]] = BaseColumn(seed.base, first + static_cast<int>(v));
     }
   }
-  // The function may itself be read by row id (it is differentiated by, or read twice): then so is its seed.
+  // The function may itself be read by row id (it is differentiated by, or read twice): then so is
+  // its seed.
   seed.key = NeedsRowId(function_) ? full.rowid : -1;
   Contribute(function_, std::move(seed));
   return absl::OkStatus();

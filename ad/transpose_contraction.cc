@@ -1,5 +1,6 @@
-// C(p, q) = SUM over k of a(p, k) * b(k, q): a'(p, k) = SUM over q of C'(p, q) * b(k, q), which is again a contraction,
-// and so for b. Whatever a is an expression of gets its own partials, at its own rows.
+// C(p, q) = SUM over k of a(p, k) * b(k, q): a'(p, k) = SUM over q of C'(p, q) * b(k, q), which is
+// again a contraction, and so for b. Whatever a is an expression of gets its own partials, at its
+// own rows.
 #include <algorithm>
 
 #include "ad/reverse.h"
@@ -16,10 +17,10 @@ struct Side {
   const ExprRef& on(size_t k) const { return side == 0 ? c.on[k].left : c.on[k].right; }
 };
 
-// The forward mask over (left, right), rewritten for the pairs (group, other row): this side's columns are group keys
-// or equal the other's join columns.
-ExprRef TransposeMask(const Contraction& c, const Node& node, Side self, Side other, const RowView& other_view,
-                      int groups_width) {
+// The forward mask over (left, right), rewritten for the pairs (group, other row): this side's
+// columns are group keys or equal the other's join columns.
+ExprRef TransposeMask(const Contraction& c, const Node& node, Side self, Side other,
+                      const RowView& other_view, int groups_width) {
   if (c.mask == nullptr) return nullptr;
   const int split = node.inputs[0]->width();
   return MapColumns(c.mask, [&](const Expr& column) {
@@ -29,11 +30,14 @@ ExprRef TransposeMask(const Contraction& c, const Node& node, Side self, Side ot
       return ColumnExpr(groups_width + other_view.columns[static_cast<size_t>(own)], column.type);
     }
     for (size_t k = 0; k < c.keys.size(); ++k) {
-      if (c.keys[k].side == side && c.keys[k].column == own) return ColumnExpr(static_cast<int>(k), column.type);
+      if (c.keys[k].side == side && c.keys[k].column == own)
+        return ColumnExpr(static_cast<int>(k), column.type);
     }
     for (size_t k = 0; k < c.on.size(); ++k) {
       if (self.on(k)->index == own) {
-        return ColumnExpr(groups_width + other_view.columns[static_cast<size_t>(other.on(k)->index)], column.type);
+        return ColumnExpr(
+            groups_width + other_view.columns[static_cast<size_t>(other.on(k)->index)],
+            column.type);
       }
     }
     ADJOIN_DCHECK(false);  // plan/rules/recognise_contraction.cc admits no other column
@@ -58,7 +62,8 @@ absl::Status Transposer::operator()(const Contraction& c) {
     if (!ExprActivity(self.factor(), reverse.ActivityOf(in)).active) continue;
     const RowView view = reverse.ViewOf(in), other_view = reverse.ViewOf(input(1 - side));
 
-    // The transpose's keys in the order of this side's columns: then its cells lie as the side's own do.
+    // The transpose's keys in the order of this side's columns: then its cells lie as the side's
+    // own do.
     struct Key {
       int column;  // of the view
       ContractionKey from;
@@ -70,13 +75,15 @@ absl::Status Transposer::operator()(const Contraction& c) {
       if (key.side == side) {
         keys.push_back({view.columns[static_cast<size_t>(key.column)], {0, k}});
       } else {
-        const ExprRef column = BaseColumn(other_view.node, other_view.columns[static_cast<size_t>(key.column)]);
+        const ExprRef column =
+            BaseColumn(other_view.node, other_view.columns[static_cast<size_t>(key.column)]);
         transposed.on.push_back({BaseColumn(groups, k), column, /*null_safe=*/true});
       }
     }
     ExprRef took_part;  // rows with a NULL join column met nothing
     for (size_t k = 0; k < c.on.size(); ++k) {
-      const ExprRef own = reverse.Remap(self.on(k), view), others = reverse.Remap(other.on(k), other_view);
+      const ExprRef own = reverse.Remap(self.on(k), view),
+                    others = reverse.Remap(other.on(k), other_view);
       // A join column that is a key too: its group meets only the other's rows that it joined.
       const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key& have) {
         return have.column == own->index && have.from.side == 0;
@@ -88,10 +95,12 @@ absl::Status Transposer::operator()(const Contraction& c) {
       }
       if (!c.on[k].null_safe) {
         const ExprRef present = IsNotNull(own);
-        took_part = took_part == nullptr ? present : CallNamed("and", {took_part, present}, TypeId::kBool);
+        took_part =
+            took_part == nullptr ? present : CallNamed("and", {took_part, present}, TypeId::kBool);
       }
     }
-    std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) { return a.column < b.column; });
+    std::stable_sort(keys.begin(), keys.end(),
+                     [](const Key& a, const Key& b) { return a.column < b.column; });
     Lookup lookup;
     for (const Key& key : keys) {
       transposed.keys.push_back(key.from);
@@ -106,7 +115,8 @@ absl::Status Transposer::operator()(const Contraction& c) {
     const NodeRef base = planner().Make(std::move(lookup), {view.node, sums});
     const ExprRef factor = reverse.Remap(self.factor(), view);
     const ExprRef present = IsNotNull(factor);
-    took_part = took_part == nullptr ? present : CallNamed("and", {took_part, present}, TypeId::kBool);
+    took_part =
+        took_part == nullptr ? present : CallNamed("and", {took_part, present}, TypeId::kBool);
     ColumnCotangents by_view;
     const ExprRef d = WhenTrue(took_part, BaseColumn(base, base->width() - 1));
     ADJOIN_RETURN_IF_ERROR(Backpropagate(factor, d, reverse.ViewActivity(in, view), &by_view));

@@ -1,4 +1,5 @@
-// a(g) = aggregate of e over the rows of group g: every row that took part fetches its group's cotangent.
+// a(g) = aggregate of e over the rows of group g: every row that took part fetches its group's
+// cotangent.
 #include "ad/reverse.h"
 #include "engine/status.h"
 #include "plan/scalar_functions.h"
@@ -18,8 +19,8 @@ struct Fetched {
 
 }  // namespace
 
-//   SUM: e' = a'   AVG: e' = a' / COUNT(e)   MIN, MAX: e' = a' / ties where e = a     rows with NULL e, or that the
-//   FILTER dropped, get nothing
+//   SUM: e' = a'   AVG: e' = a' / COUNT(e)   MIN, MAX: e' = a' / ties where e = a     rows with
+//   NULL e, or that the FILTER dropped, get nothing
 absl::Status Transposer::operator()(const GroupBy& g) {
   const RowView view = reverse.ViewOf(input(0));
   const int num_keys = static_cast<int>(g.keys.size());
@@ -44,7 +45,8 @@ absl::Status Transposer::operator()(const GroupBy& g) {
     } else {
       f.cotangent = fetch(it->second);
     }
-    if (aggregate.function == AggregateFunction::kMin || aggregate.function == AggregateFunction::kMax) {
+    if (aggregate.function == AggregateFunction::kMin ||
+        aggregate.function == AggregateFunction::kMax) {
       f.value = fetch(BaseColumn(ct.base, num_keys + static_cast<int>(a)));
     }
     fetched.push_back(f);
@@ -64,7 +66,8 @@ absl::Status Transposer::operator()(const GroupBy& g) {
     if (f.value < 0) {
       d = WhenTrue(And(filter, IsNotNull(e)), d);
     } else {
-      const ExprRef hit = And(filter, CallNamed("=", {e, BaseColumn(base, f.value)}, TypeId::kBool));
+      const ExprRef hit =
+          And(filter, CallNamed("=", {e, BaseColumn(base, f.value)}, TypeId::kBool));
       Window ties{keys, {}, Frame{}, {{WindowFunction::kCountStar, {}, hit, TypeId::kInt64}}};
       base = planner().Make(std::move(ties), {base});
       d = WhenTrue(hit, Div(d, CastTo(BaseColumn(base, base->width() - 1), d->type)));

@@ -1,12 +1,14 @@
-// Joins copy a row into each match, so their transposes sum over the copies: by row id, for each side.
+// Joins copy a row into each match, so their transposes sum over the copies: by row id, for each
+// side.
 #include "ad/reverse.h"
 #include "engine/status.h"
 #include "plan/scalar_functions.h"
 
 namespace adjoin {
 
-// J(x, y) over matching pairs: x' = sum of J' over the pairs of x, and so for y. Unmatched rows of an outer join have
-// no row id on the other side: they pass nothing there. The condition has no derivative.
+// J(x, y) over matching pairs: x' = sum of J' over the pairs of x, and so for y. Unmatched rows of
+// an outer join have no row id on the other side: they pass nothing there. The condition has no
+// derivative.
 absl::Status Transposer::operator()(const Join&) {
   PassColumns(0, 0, 0, false);
   if (node->width() > input(0)->width()) {
@@ -15,7 +17,8 @@ absl::Status Transposer::operator()(const Join&) {
   return absl::OkStatus();
 }
 
-// Each left row fetched at most one right row: the left keeps its rows, the right sums over who fetched it.
+// Each left row fetched at most one right row: the left keeps its rows, the right sums over who
+// fetched it.
 absl::Status Transposer::operator()(const Lookup&) {
   PassColumns(0, 0, 0, true);
   PassColumns(1, input(0)->width(), reverse.ViewOf(input(0)).node->width(), false);
@@ -59,8 +62,9 @@ absl::Status Transposer::operator()(const UnionAll&) {
   const int tag = node->width(), rowid = node->width() + 1;
   for (int i = 0; i < static_cast<int>(node->inputs.size()); ++i) {
     if (!reverse.IsActive(input(i))) continue;
-    const ExprRef is_branch = CallNamed(
-        "=", {BaseColumn(ct.base, tag), ConstantExpr(Value::Int(i), TypeId::kInt64)}, TypeId::kBool);
+    const ExprRef is_branch =
+        CallNamed("=", {BaseColumn(ct.base, tag), ConstantExpr(Value::Int(i), TypeId::kInt64)},
+                  TypeId::kBool);
     Contribution out;
     out.base = planner().Make(Filter{is_branch}, {ct.base});
     out.key = rowid;

@@ -1,6 +1,6 @@
-// Operators that keep the rows of their input, or some of them: the cotangent of a row is that of the row it came from.
+// Operators that keep the rows of their input, or some of them: the cotangent of a row is that of
+// the row it came from.
 #include "ad/reverse.h"
-
 #include "engine/status.h"
 
 namespace adjoin {
@@ -21,11 +21,21 @@ void Transposer::PassColumns(int i, int first_column, int offset, bool aligned) 
   reverse.Contribute(in, std::move(out));
 }
 
-absl::Status Transposer::operator()(const Filter&) { return PassColumns(0, 0, 0, false), absl::OkStatus(); }
-absl::Status Transposer::operator()(const Sort&) { return PassColumns(0, 0, 0, false), absl::OkStatus(); }
-absl::Status Transposer::operator()(const Limit&) { return PassColumns(0, 0, 0, false), absl::OkStatus(); }
-absl::Status Transposer::operator()(const RowId&) { return PassColumns(0, 0, 0, true), absl::OkStatus(); }
-absl::Status Transposer::operator()(const Require&) { return PassColumns(0, 0, 0, true), absl::OkStatus(); }
+absl::Status Transposer::operator()(const Filter&) {
+  return PassColumns(0, 0, 0, false), absl::OkStatus();
+}
+absl::Status Transposer::operator()(const Sort&) {
+  return PassColumns(0, 0, 0, false), absl::OkStatus();
+}
+absl::Status Transposer::operator()(const Limit&) {
+  return PassColumns(0, 0, 0, false), absl::OkStatus();
+}
+absl::Status Transposer::operator()(const RowId&) {
+  return PassColumns(0, 0, 0, true), absl::OkStatus();
+}
+absl::Status Transposer::operator()(const Require&) {
+  return PassColumns(0, 0, 0, true), absl::OkStatus();
+}
 
 // y = f(x): x_i' = sum over the expressions of y' * df/dx_i, row by row.
 absl::Status Transposer::operator()(const Project& p) {
@@ -40,7 +50,8 @@ absl::Status Transposer::operator()(const Project& p) {
   return absl::OkStatus();
 }
 
-void Transposer::ContributeByView(int i, const RowView& view, const NodeRef& base, const ColumnCotangents& by_view) {
+void Transposer::ContributeByView(int i, const RowView& view, const NodeRef& base,
+                                  const ColumnCotangents& by_view) {
   Contribution out;
   out.base = base;
   out.key = reverse.NeedsRowId(input(i)) ? view.rowid : -1;

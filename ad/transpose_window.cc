@@ -1,5 +1,5 @@
-// w(r) = aggregate of e over the frame of row r: row j receives from every row whose frame holds j, which is the
-// mirrored frame over the cotangents.
+// w(r) = aggregate of e over the frame of row r: row j receives from every row whose frame holds j,
+// which is the mirrored frame over the cotangents.
 #include "ad/reverse.h"
 #include "engine/status.h"
 #include "plan/scalar_functions.h"
@@ -9,16 +9,22 @@ namespace {
 
 FrameBound Mirror(FrameBound bound) {
   switch (bound) {
-    case FrameBound::kUnboundedPreceding: return FrameBound::kUnboundedFollowing;
-    case FrameBound::kPreceding: return FrameBound::kFollowing;
-    case FrameBound::kCurrentRow: return FrameBound::kCurrentRow;
-    case FrameBound::kFollowing: return FrameBound::kPreceding;
-    case FrameBound::kUnboundedFollowing: return FrameBound::kUnboundedPreceding;
+    case FrameBound::kUnboundedPreceding:
+      return FrameBound::kUnboundedFollowing;
+    case FrameBound::kPreceding:
+      return FrameBound::kFollowing;
+    case FrameBound::kCurrentRow:
+      return FrameBound::kCurrentRow;
+    case FrameBound::kFollowing:
+      return FrameBound::kPreceding;
+    case FrameBound::kUnboundedFollowing:
+      return FrameBound::kUnboundedPreceding;
   }
   return bound;
 }
 
-// The frame of j that holds exactly the rows whose `frame` holds j. Peers and exclusions are symmetric.
+// The frame of j that holds exactly the rows whose `frame` holds j. Peers and exclusions are
+// symmetric.
 Frame Mirror(const Frame& frame) {
   Frame out = frame;
   out.start = Mirror(frame.end);
@@ -55,7 +61,8 @@ absl::Status Transposer::operator()(const Window& w) {
   }
   Window ordered = mirrored;  // LAG and LEAD look at the partition's order, whatever the frame
   ordered.order.clear();
-  for (const SortKey& k : w.order) ordered.order.push_back({reverse.Remap(k.expr, view), k.descending, k.nulls_first});
+  for (const SortKey& k : w.order)
+    ordered.order.push_back({reverse.Remap(k.expr, view), k.descending, k.nulls_first});
   ordered.frame = Frame{};
 
   Calls sums{mirrored, ct.base->width()};
@@ -71,7 +78,8 @@ absl::Status Transposer::operator()(const Window& w) {
     const WindowCall& call = w.calls[i];
     const int count = call.function == WindowFunction::kAvg ? next_count++ : -1;
     auto it = ct.cotangents.find(first_call + static_cast<int>(i));
-    const bool shifts = call.function == WindowFunction::kLag || call.function == WindowFunction::kLead;
+    const bool shifts =
+        call.function == WindowFunction::kLag || call.function == WindowFunction::kLead;
     if (it == ct.cotangents.end() || shifts) continue;
     Pending p{&call, reverse.Remap(call.args[0], view), reverse.Remap(call.filter, view), nullptr};
     ExprRef d = it->second;
@@ -100,7 +108,8 @@ absl::Status Transposer::operator()(const Window& w) {
     ADJOIN_RETURN_IF_ERROR(Backpropagate(p.e, CastTo(d, p.e->type), activity, &by_view));
   }
 
-  // LAG(e, k): e'(j) = the cotangent k rows later. Rows without a source pass theirs to the default.
+  // LAG(e, k): e'(j) = the cotangent k rows later. Rows without a source pass theirs to the
+  // default.
   Calls shifts{ordered, base->width()};
   struct Shift {
     const WindowCall* call;
@@ -113,21 +122,23 @@ absl::Status Transposer::operator()(const Window& w) {
     const bool lag = call.function == WindowFunction::kLag;
     auto it = ct.cotangents.find(first_call + static_cast<int>(i));
     if (it == ct.cotangents.end() || (!lag && call.function != WindowFunction::kLead)) continue;
-    const ExprRef offset = call.args.size() > 1 ? call.args[1] : ConstantExpr(Value::Int(1), TypeId::kInt32);
+    const ExprRef offset =
+        call.args.size() > 1 ? call.args[1] : ConstantExpr(Value::Int(1), TypeId::kInt32);
     const ExprRef marker = ConstantExpr(Value::Int(1), TypeId::kInt64);
     Shift s{&call, it->second, 0, 0};
-    s.back = shifts.Add(lag ? WindowFunction::kLead : WindowFunction::kLag, {it->second, offset}, nullptr, s.d->type);
+    s.back = shifts.Add(lag ? WindowFunction::kLead : WindowFunction::kLag, {it->second, offset},
+                        nullptr, s.d->type);
     s.source = shifts.Add(call.function, {marker, offset}, nullptr, TypeId::kInt64);
     shifted.push_back(std::move(s));
   }
   if (!shifted.empty()) base = planner().Make(shifts.window, {base});
   for (const Shift& s : shifted) {
-    ADJOIN_RETURN_IF_ERROR(
-        Backpropagate(reverse.Remap(s.call->args[0], view), BaseColumn(base, s.back), activity, &by_view));
+    ADJOIN_RETURN_IF_ERROR(Backpropagate(reverse.Remap(s.call->args[0], view),
+                                         BaseColumn(base, s.back), activity, &by_view));
     if (s.call->args.size() < 3) continue;
     const ExprRef no_source = CallNamed("is null", {BaseColumn(base, s.source)}, TypeId::kBool);
-    ADJOIN_RETURN_IF_ERROR(
-        Backpropagate(reverse.Remap(s.call->args[2], view), WhenTrue(no_source, s.d), activity, &by_view));
+    ADJOIN_RETURN_IF_ERROR(Backpropagate(reverse.Remap(s.call->args[2], view),
+                                         WhenTrue(no_source, s.d), activity, &by_view));
   }
 
   // The input's own columns pass through.

@@ -202,7 +202,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seconds", options.seconds, "time spent on timed steps")->capture_default_str();
   app.add_flag("--json", options.json, "print one JSON line");
-  app.add_flag("--explain", options.explain, "print the program and the last step's times to stderr");
+  app.add_flag("--explain", options.explain,
+               "print the program and the last step's times to stderr");
   CLI11_PARSE(app, argc, argv);
   if (absl::Status status = gpt::Run(options); !status.ok()) {
     std::fputs(adjoin::api::FormatError(status).c_str(), stderr);

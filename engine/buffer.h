@@ -28,12 +28,16 @@ class MemoryBudget {
   std::atomic<int64_t> limit_;
 };
 
-// 64-byte-aligned memory with 64 readable bytes of padding after its end. Contents start undefined. Arrow-compatible.
+// 64-byte-aligned memory with 64 readable bytes of padding after its end. Contents start undefined.
+// Arrow-compatible.
 class Buffer {
  public:
-  static absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t bytes, std::shared_ptr<MemoryBudget> budget);
-  // Memory of somebody else (mapped files, Arrow imports); `owner` keeps it alive. Not charged, read-only.
-  static std::shared_ptr<const Buffer> Wrap(const void* data, int64_t bytes, std::shared_ptr<const void> owner);
+  static absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t bytes,
+                                                          std::shared_ptr<MemoryBudget> budget);
+  // Memory of somebody else (mapped files, Arrow imports); `owner` keeps it alive. Not charged,
+  // read-only.
+  static std::shared_ptr<const Buffer> Wrap(const void* data, int64_t bytes,
+                                            std::shared_ptr<const void> owner);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -42,16 +46,20 @@ class Buffer {
   const void* data() const { return data_; }
   void* mutable_data() { return data_; }
   template <typename T>
-  const T* as() const { return static_cast<const T*>(data_); }
+  const T* as() const {
+    return static_cast<const T*>(data_);
+  }
   template <typename T>
-  T* mutable_as() { return static_cast<T*>(data_); }
+  T* mutable_as() {
+    return static_cast<T*>(data_);
+  }
 
  private:
   Buffer() = default;
   void* data_ = nullptr;
   int64_t size_ = 0;
-  std::shared_ptr<MemoryBudget> budget_;     // null for wrapped memory
-  std::shared_ptr<const void> owner_;        // null for own memory
+  std::shared_ptr<MemoryBudget> budget_;  // null for wrapped memory
+  std::shared_ptr<const void> owner_;     // null for own memory
 };
 
 }  // namespace adjoin

@@ -14,24 +14,27 @@
 
 namespace adjoin {
 
-// Distinct strings in first-seen order; a TEXT column holds codes into it. Immutable once in a column.
+// Distinct strings in first-seen order; a TEXT column holds codes into it. Immutable once in a
+// column.
 class Dictionary {
  public:
-  int32_t Intern(std::string_view text);              // adds where absent; only while building
+  int32_t Intern(std::string_view text);  // adds where absent; only while building
   int32_t size() const { return static_cast<int32_t>(entries_.size()); }
   std::string_view at(int32_t code) const { return entries_[static_cast<size_t>(code)]; }
 
  private:
-  std::vector<std::string_view> entries_;             // views into storage_
+  std::vector<std::string_view> entries_;  // views into storage_
   std::vector<std::unique_ptr<std::string>> storage_;
   absl::flat_hash_map<std::string_view, int32_t> codes_;
 };
 
-// `length` values of one type. Element r is NULL where bit r of `validity` (least significant bit first) is 0; no
-// validity buffer means no NULLs. The value under a NULL is unspecified but readable. Thread-safe: never changes.
+// `length` values of one type. Element r is NULL where bit r of `validity` (least significant bit
+// first) is 0; no validity buffer means no NULLs. The value under a NULL is unspecified but
+// readable. Thread-safe: never changes.
 class Column {
  public:
-  Column(TypeId type, int64_t length, std::shared_ptr<const Buffer> values, std::shared_ptr<const Buffer> validity,
+  Column(TypeId type, int64_t length, std::shared_ptr<const Buffer> values,
+         std::shared_ptr<const Buffer> validity,
          std::shared_ptr<const Dictionary> dictionary = nullptr);
 
   TypeId type() const { return type_; }
@@ -43,7 +46,9 @@ class Column {
   }
   // BOOLEAN: uint8_t; TEXT: int32_t codes.
   template <typename T>
-  const T* values() const { return values_->as<T>(); }
+  const T* values() const {
+    return values_->as<T>();
+  }
   const void* data() const { return values_->data(); }
   const std::shared_ptr<const Buffer>& values_buffer() const { return values_; }
   const std::shared_ptr<const Buffer>& validity_buffer() const { return validity_; }
@@ -69,10 +74,11 @@ class ColumnBuilder {
   absl::Status AppendNull();
   // REQUIRES: `value` is NULL or of this type's family; integers are range-checked (22003).
   absl::Status Append(const Value& value);
-  // `n` elements of the type's width (text: std::string_view); `valid` is one byte a row, or null for no NULLs.
+  // `n` elements of the type's width (text: std::string_view); `valid` is one byte a row, or null
+  // for no NULLs.
   absl::Status AppendMany(const void* values, const uint8_t* valid, int64_t n);
   int64_t length() const { return length_; }
-  absl::StatusOr<ColumnRef> Finish();                 // leaves the builder empty
+  absl::StatusOr<ColumnRef> Finish();  // leaves the builder empty
 
  private:
   absl::Status Grow(int64_t rows);
@@ -82,7 +88,7 @@ class ColumnBuilder {
   int64_t capacity_ = 0;
   int64_t null_count_ = 0;
   std::shared_ptr<Buffer> values_;
-  std::shared_ptr<Buffer> validity_;                  // made at the first NULL
+  std::shared_ptr<Buffer> validity_;  // made at the first NULL
   std::shared_ptr<Dictionary> dictionary_;
 };
 

@@ -1,7 +1,8 @@
 // Errors of the engine: absl::Status with a SQLSTATE and, for SQL text, a position in it.
 //
-// Every error a user can cause is made by one of the functions below, so that one table maps SQLSTATE to absl code.
-// SqlStateOf and PositionOf read the payloads back; both survive absl::Status copies.
+// Every error a user can cause is made by one of the functions below, so that one table maps
+// SQLSTATE to absl code. SqlStateOf and PositionOf read the payloads back; both survive
+// absl::Status copies.
 #pragma once
 
 #include <optional>
@@ -57,17 +58,22 @@ inline constexpr std::string_view kQueryCanceled = "57014";
 inline constexpr std::string_view kStatementTooComplex = "54001";
 inline constexpr std::string_view kInternalError = "XX000";
 // Derivatives (shared names with the data-driven cases).
-inline constexpr std::string_view kNotScalar = "AD001";               // grad of what is not one row and one column
-inline constexpr std::string_view kInvalidDerivativeColumn = "AD002"; // not floating point, or rows not identified
-inline constexpr std::string_view kNoDerivativeRule = "AD003";        // names the construct without a rule
+inline constexpr std::string_view kNotScalar =
+    "AD001";  // grad of what is not one row and one column
+inline constexpr std::string_view kInvalidDerivativeColumn =
+    "AD002";  // not floating point, or rows not identified
+inline constexpr std::string_view kNoDerivativeRule =
+    "AD003";  // names the construct without a rule
 }  // namespace sqlstate
 
 // An error with a SQLSTATE. `position` is the 1-based character of the SQL text it points at.
-absl::Status SqlError(std::string_view sqlstate, std::string_view message, std::optional<int> position = std::nullopt);
+absl::Status SqlError(std::string_view sqlstate, std::string_view message,
+                      std::optional<int> position = std::nullopt);
 
 // The same with psql's DETAIL and HINT lines; either may be empty.
-absl::Status SqlErrorWithDetail(std::string_view sqlstate, std::string_view message, std::string_view detail,
-                                std::string_view hint = "", std::optional<int> position = std::nullopt);
+absl::Status SqlErrorWithDetail(std::string_view sqlstate, std::string_view message,
+                                std::string_view detail, std::string_view hint = "",
+                                std::optional<int> position = std::nullopt);
 
 // The SQLSTATE of `status`; kInternalError when it carries none. REQUIRES: !status.ok().
 std::string SqlStateOf(const absl::Status& status);
@@ -80,8 +86,8 @@ absl::Status WithPosition(absl::Status status, int position);
 
 }  // namespace adjoin
 
-#define ADJOIN_RETURN_IF_ERROR(expr)                        \
-  do {                                                      \
+#define ADJOIN_RETURN_IF_ERROR(expr)                                                       \
+  do {                                                                                     \
     if (absl::Status adjoin_status_ = (expr); !adjoin_status_.ok()) return adjoin_status_; \
   } while (false)
 
@@ -98,8 +104,9 @@ absl::Status WithPosition(absl::Status status, int position);
 #ifdef NDEBUG
 #define ADJOIN_DCHECK(condition) static_cast<void>(0)
 #else
-#define ADJOIN_DCHECK(condition) \
-  ((condition) ? static_cast<void>(0) : ::adjoin::internal::CheckFailed(#condition, __FILE__, __LINE__))
+#define ADJOIN_DCHECK(condition)      \
+  ((condition) ? static_cast<void>(0) \
+               : ::adjoin::internal::CheckFailed(#condition, __FILE__, __LINE__))
 #endif
 namespace adjoin::internal {
 [[noreturn]] void CheckFailed(const char* condition, const char* file, int line);

@@ -20,16 +20,17 @@ struct Field {
   friend bool operator==(const Field&, const Field&) = default;
 };
 
-// Columns in order, and which of them are the dims (PRIMARY KEY), in key order; no dims: rows have no key.
+// Columns in order, and which of them are the dims (PRIMARY KEY), in key order; no dims: rows have
+// no key.
 struct Schema {
   std::vector<Field> fields;
   std::vector<int> dims;
-  int Find(std::string_view name) const;              // -1 where absent
+  int Find(std::string_view name) const;  // -1 where absent
   friend bool operator==(const Schema&, const Schema&) = default;
 };
 
-// The Grid layout: dim d runs from origins[d] over extents[d] consecutive integers, row-major in the order of
-// Schema::dims, and every coordinate has exactly one row: row r is at unravel(r).
+// The Grid layout: dim d runs from origins[d] over extents[d] consecutive integers, row-major in
+// the order of Schema::dims, and every coordinate has exactly one row: row r is at unravel(r).
 struct GridShape {
   std::vector<int64_t> origins;
   std::vector<int64_t> extents;
@@ -39,13 +40,17 @@ struct GridShape {
 // An immutable relation. Thread-safe. `columns` holds every column, dims too.
 class Table {
  public:
-  // Checks keys (23505 for a duplicate, 23502 for a NULL in a dim or NOT NULL column) and detects the Grid layout:
-  // rows that form a grid in another order are sorted into it.
-  static absl::StatusOr<std::shared_ptr<const Table>> Make(Schema schema, std::vector<ColumnRef> columns,
-                                                           int64_t num_rows, std::shared_ptr<MemoryBudget> budget,
+  // Checks keys (23505 for a duplicate, 23502 for a NULL in a dim or NOT NULL column) and detects
+  // the Grid layout: rows that form a grid in another order are sorted into it.
+  static absl::StatusOr<std::shared_ptr<const Table>> Make(Schema schema,
+                                                           std::vector<ColumnRef> columns,
+                                                           int64_t num_rows,
+                                                           std::shared_ptr<MemoryBudget> budget,
                                                            std::string_view name = "");
-  // For intermediate results and value-only changes: trusts the caller about keys, order and layout.
-  static std::shared_ptr<const Table> MakeUnchecked(Schema schema, std::vector<ColumnRef> columns, int64_t num_rows,
+  // For intermediate results and value-only changes: trusts the caller about keys, order and
+  // layout.
+  static std::shared_ptr<const Table> MakeUnchecked(Schema schema, std::vector<ColumnRef> columns,
+                                                    int64_t num_rows,
                                                     std::optional<GridShape> grid = std::nullopt);
 
   const Schema& schema() const { return schema_; }
@@ -54,16 +59,19 @@ class Table {
   const ColumnRef& column(int i) const { return columns_[static_cast<size_t>(i)]; }
   const std::vector<ColumnRef>& columns() const { return columns_; }
   const std::optional<GridShape>& grid() const { return grid_; }
-  Value value(int64_t row, int column) const { return columns_[static_cast<size_t>(column)]->value(row); }
+  Value value(int64_t row, int column) const {
+    return columns_[static_cast<size_t>(column)]->value(row);
+  }
 
   // A number that no other table of this process has; equal versions mean equal contents.
   uint64_t version() const { return version_; }
 
-  // Whether the named columns identify the rows (NULLs compare equal). Computed once per call; O(rows).
+  // Whether the named columns identify the rows (NULLs compare equal). Computed once per call;
+  // O(rows).
   bool IsUnique(const std::vector<int>& columns) const;
 
  private:
-  friend class TableReplacer;                         // swaps a value column in place when nobody else looks
+  friend class TableReplacer;  // swaps a value column in place when nobody else looks
   Table() = default;
   Schema schema_;
   std::vector<ColumnRef> columns_;

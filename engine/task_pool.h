@@ -15,11 +15,13 @@ class TaskPool {
   explicit TaskPool(int threads);
   ~TaskPool();
   int threads() const { return threads_; }
-  // Runs body(b) for every b in [0, blocks), in any order, on up to threads() threads, and waits. One block, or one
-  // thread: on the caller, in order. The first error by block number is returned; later blocks may be skipped.
+  // Runs body(b) for every b in [0, blocks), in any order, on up to threads() threads, and waits.
+  // One block, or one thread: on the caller, in order. The first error by block number is returned;
+  // later blocks may be skipped.
   absl::Status ForEachBlock(int64_t blocks, const std::function<absl::Status(int64_t)>& body);
   // The same for bodies that cannot fail; no allocation on one thread.
-  void ForEachBlockNoFail(int64_t blocks, void (*body)(void* context, int64_t block), void* context);
+  void ForEachBlockNoFail(int64_t blocks, void (*body)(void* context, int64_t block),
+                          void* context);
 
  private:
   struct Impl;

@@ -14,13 +14,16 @@ constexpr bool IsInteger(TypeId t) { return t >= TypeId::kInt16 && t <= TypeId::
 constexpr bool IsFloat(TypeId t) { return t == TypeId::kFloat32 || t == TypeId::kFloat64; }
 constexpr bool IsNumeric(TypeId t) { return IsInteger(t) || IsFloat(t); }
 
-// Bytes of one element in a buffer; TEXT elements are 32-bit dictionary codes, BOOLEAN one byte (0 or 1).
+// Bytes of one element in a buffer; TEXT elements are 32-bit dictionary codes, BOOLEAN one byte (0
+// or 1).
 int64_t WidthOf(TypeId type);
 
-// PostgreSQL's name: "boolean", "smallint", "integer", "bigint", "real", "double precision", "text".
+// PostgreSQL's name: "boolean", "smallint", "integer", "bigint", "real", "double precision",
+// "text".
 std::string_view TypeName(TypeId type);
 
-// One SQL value; monostate is NULL. SMALLINT, INTEGER and BIGINT are held as int64_t, REAL and DOUBLE as double.
+// One SQL value; monostate is NULL. SMALLINT, INTEGER and BIGINT are held as int64_t, REAL and
+// DOUBLE as double.
 class Value {
  public:
   Value() = default;  // NULL
@@ -53,11 +56,12 @@ class Value {
   Rep rep_;
 };
 
-// PostgreSQL's text form of a value: t/f, shortest round-trip floats ("1", "0.1", "1e+120", "NaN", "Infinity").
-// NULL gives "". REAL prints as the shortest text that reads back as the same float.
+// PostgreSQL's text form of a value: t/f, shortest round-trip floats ("1", "0.1", "1e+120", "NaN",
+// "Infinity"). NULL gives "". REAL prints as the shortest text that reads back as the same float.
 std::string ToText(const Value& value, TypeId type);
 
-// SQL's total order of non-NULL values of one type: NaN above everything, 0 equal to -0, text by bytes.
+// SQL's total order of non-NULL values of one type: NaN above everything, 0 equal to -0, text by
+// bytes.
 int CompareValues(const Value& a, const Value& b);
 
 }  // namespace adjoin

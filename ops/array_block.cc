@@ -23,12 +23,13 @@ void CopyStrided(const T* in, int64_t stride, int64_t n, T* out) {
 // Loops (i, i+1) are one where every load's stride at i is that at i+1 times the extent of i+1.
 void Collapse(std::vector<int64_t>& loops, std::vector<std::vector<int64_t>*>& strides) {
   for (size_t i = loops.size(); i-- > 1;) {
-    const bool joins = std::all_of(strides.begin(), strides.end(), [&](const std::vector<int64_t>* s) {
-      return (*s)[i - 1] == (*s)[i] * loops[i];
-    });
+    const bool joins = std::all_of(
+        strides.begin(), strides.end(),
+        [&](const std::vector<int64_t>* s) { return (*s)[i - 1] == (*s)[i] * loops[i]; });
     const bool trivial = loops[i - 1] == 1 || loops[i] == 1;
     if (!joins && !trivial) continue;
-    const size_t drop = !joins && loops[i] == 1 ? i : i - 1;  // the loop of extent 1, or the outer one
+    const size_t drop =
+        !joins && loops[i] == 1 ? i : i - 1;  // the loop of extent 1, or the outer one
     if (joins) loops[i] *= loops[i - 1];
     loops.erase(loops.begin() + static_cast<ptrdiff_t>(drop));
     for (auto* s : strides) s->erase(s->begin() + static_cast<ptrdiff_t>(drop));
@@ -37,7 +38,8 @@ void Collapse(std::vector<int64_t>& loops, std::vector<std::vector<int64_t>*>& s
 
 }  // namespace
 
-BlockProgram::BlockProgram(std::vector<int64_t> loops, std::vector<ArrayLoad> loads, CompiledExpr expr)
+BlockProgram::BlockProgram(std::vector<int64_t> loops, std::vector<ArrayLoad> loads,
+                           CompiledExpr expr)
     : loops_(std::move(loops)), expr_(std::move(expr)), cells_(1) {
   for (int64_t e : loops_) cells_ *= e;
   for (ArrayLoad& l : loads) loads_.push_back({l.address, l.type, std::move(l.strides), false});
@@ -60,14 +62,15 @@ void BlockProgram::MakeWorker(const RunState& state, Worker& worker) const {
   for (size_t l = 0; l < loads_.size(); ++l) {
     worker.inputs[l] = {loads_[l].type, nullptr, nullptr};
     if (loads_[l].contiguous) continue;
-    worker.buffers[l] =
-        std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(kArrayBlock * VectorWidth(loads_[l].type)));
+    worker.buffers[l] = std::make_unique_for_overwrite<std::byte[]>(
+        static_cast<size_t>(kArrayBlock * VectorWidth(loads_[l].type)));
     worker.inputs[l].data = worker.buffers[l].get();
   }
   expr_.Prepare(worker.scratch, kArrayBlock, state.parameters);
 }
 
-void BlockProgram::Fill(const RunState& state, const Load& load, int64_t first, int64_t n, std::byte* out) const {
+void BlockProgram::Fill(const RunState& state, const Load& load, int64_t first, int64_t n,
+                        std::byte* out) const {
   const int64_t inner = loops_.empty() ? 1 : loops_.back();
   const int64_t stride = loops_.empty() ? 0 : load.strides.back();
   WithElementType(load.type, [&](auto zero) {
@@ -95,7 +98,8 @@ void BlockProgram::Run(const RunState& state, Worker& worker, int64_t first, int
     if (load.contiguous) {
       worker.inputs[l].data = load.address.In(state) + first * VectorWidth(load.type);
     } else if (loops_.empty()) {
-      std::memcpy(worker.buffers[l].get(), load.address.In(state), static_cast<size_t>(VectorWidth(load.type)));
+      std::memcpy(worker.buffers[l].get(), load.address.In(state),
+                  static_cast<size_t>(VectorWidth(load.type)));
     } else {
       Fill(state, load, first, n, worker.buffers[l].get());
     }

@@ -15,11 +15,13 @@ namespace adjoin {
 struct ArrayAddress {
   int base = 0;
   int64_t offset = 0;
-  std::byte* In(const RunState& state) const { return state.bases[static_cast<size_t>(base)] + offset; }
+  std::byte* In(const RunState& state) const {
+    return state.bases[static_cast<size_t>(base)] + offset;
+  }
 };
 
-// An operand along the loops: one stride in elements for each, 0 to broadcast. BOOLEAN inputs that are validity
-// bitmaps are unpacked first.
+// An operand along the loops: one stride in elements for each, 0 to broadcast. BOOLEAN inputs that
+// are validity bitmaps are unpacked first.
 struct ArrayLoad {
   ArrayAddress address;
   TypeId type = TypeId::kFloat64;
@@ -37,7 +39,8 @@ class BlockProgram {
   // Scratch of one thread.
   struct Worker {
     ExprScratch scratch;
-    std::vector<std::unique_ptr<std::byte[]>> buffers;  // by load; null where the array is read in place
+    std::vector<std::unique_ptr<std::byte[]>>
+        buffers;  // by load; null where the array is read in place
     std::vector<Vector> inputs;
   };
   void MakeWorker(const RunState& state, Worker& worker) const;
@@ -45,22 +48,26 @@ class BlockProgram {
   int64_t cells() const { return cells_; }
   int num_outputs() const { return expr_.num_outputs(); }
   TypeId output_type(int i) const { return expr_.output_type(i); }
-  // Computes cells [first, first + n), n <= kArrayBlock; targets as in CompiledExpr::Run. The outputs are then in
-  // output(worker, i).
-  void Run(const RunState& state, Worker& worker, int64_t first, int64_t n, std::span<void* const> targets) const;
-  const Vector& output(const Worker& worker, int i) const { return expr_.output(worker.scratch, i); }
+  // Computes cells [first, first + n), n <= kArrayBlock; targets as in CompiledExpr::Run. The
+  // outputs are then in output(worker, i).
+  void Run(const RunState& state, Worker& worker, int64_t first, int64_t n,
+           std::span<void* const> targets) const;
+  const Vector& output(const Worker& worker, int i) const {
+    return expr_.output(worker.scratch, i);
+  }
   int num_loads() const { return static_cast<int>(loads_.size()); }
 
  private:
   struct Load {
     ArrayAddress address;
     TypeId type;
-    std::vector<int64_t> strides;   // over loops_
-    bool contiguous;                // element i of the nest is element i of the array
+    std::vector<int64_t> strides;  // over loops_
+    bool contiguous;               // element i of the nest is element i of the array
   };
-  void Fill(const RunState& state, const Load& load, int64_t first, int64_t n, std::byte* out) const;
+  void Fill(const RunState& state, const Load& load, int64_t first, int64_t n,
+            std::byte* out) const;
 
-  std::vector<int64_t> loops_;      // collapsed: neighbours that no load tells apart are one
+  std::vector<int64_t> loops_;  // collapsed: neighbours that no load tells apart are one
   std::vector<Load> loads_;
   CompiledExpr expr_;
   int64_t cells_;

@@ -15,7 +15,8 @@ namespace {
 // A product below this stays on its caller: 2e6 multiply-adds are about 100 us on one core.
 constexpr double kFlopsPerPart = 4e6;
 constexpr int64_t kMostParts = 16;
-constexpr int64_t kRowsPerPart = 48;   // a multiple of every kernel's tile, so that parts pack whole tiles
+constexpr int64_t kRowsPerPart =
+    48;  // a multiple of every kernel's tile, so that parts pack whole tiles
 
 bool JoinsWith(const ContractAxis& outer, const ContractAxis& inner) {
   const bool a = !outer.in_a || outer.a == inner.a * inner.extent;
@@ -28,7 +29,8 @@ bool JoinsWith(const ContractAxis& outer, const ContractAxis& inner) {
 template <typename T>
 bool AllFinite(const T* x, int64_t n) {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-  constexpr Bits kExponent = sizeof(T) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
+  constexpr Bits kExponent =
+      sizeof(T) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
   Bits bad = 0;
   for (int64_t i = 0; i < n; ++i) {
     Bits bits;
@@ -41,7 +43,7 @@ bool AllFinite(const T* x, int64_t n) {
 }  // namespace
 
 struct ContractStep::State final : StepState {
-  std::vector<std::byte*> scratch;                    // by part, 64-byte aligned
+  std::vector<std::byte*> scratch;  // by part, 64-byte aligned
   std::vector<std::unique_ptr<std::byte[]>> memory;
 };
 
@@ -54,9 +56,9 @@ ContractStep::Matrix ContractStep::TakeLargest(std::vector<ContractAxis> group) 
     group.erase(group.begin() + static_cast<ptrdiff_t>(i - 1));
   }
   if (group.empty()) return {};
-  auto largest = std::max_element(group.begin(), group.end(), [](const ContractAxis& x, const ContractAxis& y) {
-    return x.extent < y.extent;
-  });
+  auto largest = std::max_element(
+      group.begin(), group.end(),
+      [](const ContractAxis& x, const ContractAxis& y) { return x.extent < y.extent; });
   const Matrix m{largest->extent, largest->a, largest->b, largest->c};
   for (auto it = group.begin(); it != group.end(); ++it) {
     if (it != largest) loops_.push_back({it->extent, it->a, it->b, it->c, it->summed});
@@ -64,8 +66,8 @@ ContractStep::Matrix ContractStep::TakeLargest(std::vector<ContractAxis> group) 
   return m;
 }
 
-ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a, ArrayAddress b,
-                           ArrayAddress c, Mask mask, std::string label)
+ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
+                           ArrayAddress b, ArrayAddress c, Mask mask, std::string label)
     : number_(static_cast<size_t>(number)),
       type_(type),
       a_(a),
@@ -89,7 +91,8 @@ ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> ax
   inner_ = TakeLargest(std::move(inner));
   std::stable_partition(loops_.begin(), loops_.end(), [](const Loop& l) { return !l.summed; });
   for (const Loop& l : loops_) (l.summed ? sums_ : batches_) *= l.extent;
-  const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(flops() / kFlopsPerPart), 1, kMostParts);
+  const int64_t wanted =
+      std::clamp<int64_t>(static_cast<int64_t>(flops() / kFlopsPerPart), 1, kMostParts);
   if (batches_ >= wanted) {
     parts_ = wanted;
   } else {
@@ -100,13 +103,14 @@ ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> ax
 
 double ContractStep::flops() const {
   return 2.0 * static_cast<double>(rows_.extent) * static_cast<double>(columns_.extent) *
-         static_cast<double>(inner_.extent) * static_cast<double>(batches_) * static_cast<double>(sums_);
+         static_cast<double>(inner_.extent) * static_cast<double>(batches_) *
+         static_cast<double>(sums_);
 }
 
 std::string ContractStep::Describe() const {
-  return absl::StrCat(label_, " ", batches_ > 1 ? absl::StrCat(batches_, " x ") : "", "[", rows_.extent, " x ",
-                      inner_.extent, "] [", inner_.extent, " x ", columns_.extent, "]",
-                      sums_ > 1 ? absl::StrCat(" in ", sums_, " sums") : "");
+  return absl::StrCat(label_, " ", batches_ > 1 ? absl::StrCat(batches_, " x ") : "", "[",
+                      rows_.extent, " x ", inner_.extent, "] [", inner_.extent, " x ",
+                      columns_.extent, "]", sums_ > 1 ? absl::StrCat(" in ", sums_, " sums") : "");
 }
 
 absl::Status ContractStep::Prepare(RunState& state) const {
@@ -114,7 +118,8 @@ absl::Status ContractStep::Prepare(RunState& state) const {
   const int64_t width = type_ == TypeId::kFloat32 ? 4 : 8;
   const int64_t bytes = GemmScratchBytes(rows_.extent, columns_.extent, inner_.extent, width);
   for (int64_t p = 0; p < parts_; ++p) {
-    own->memory.push_back(std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes + 64)));
+    own->memory.push_back(
+        std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes + 64)));
     const auto address = reinterpret_cast<uintptr_t>(own->memory.back().get());
     own->scratch.push_back(own->memory.back().get() + (64 - address % 64) % 64);
   }
@@ -123,8 +128,8 @@ absl::Status ContractStep::Prepare(RunState& state) const {
 }
 
 template <typename T>
-void ContractStep::RunBatches(const RunState& state, std::byte* scratch, int64_t first, int64_t last, int64_t row_first,
-                              int64_t row_last) const {
+void ContractStep::RunBatches(const RunState& state, std::byte* scratch, int64_t first,
+                              int64_t last, int64_t row_first, int64_t row_last) const {
   const ReduceKernels<T>& kernels = Kernels().reduce<T>();
   GemmArgs<T> args{};
   args.m = row_last - row_first;
@@ -158,7 +163,8 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, int64_t
 
 void ContractStep::RunPart(void* context, int64_t part) {
   const auto& [step, state] = *static_cast<std::pair<const ContractStep*, RunState*>*>(context);
-  std::byte* scratch = static_cast<State&>(*state->step_states[step->number_]).scratch[static_cast<size_t>(part)];
+  std::byte* scratch =
+      static_cast<State&>(*state->step_states[step->number_]).scratch[static_cast<size_t>(part)];
   int64_t first = 0, last = step->batches_, row_first = 0, row_last = step->rows_.extent;
   if (step->parts_by_row_) {
     const int64_t tiles = (row_last + kRowsPerPart - 1) / kRowsPerPart;
@@ -183,7 +189,8 @@ void ContractStep::RunMasked(const RunState& state) const {
   const auto* mask = reinterpret_cast<const uint8_t*>(mask_.address.In(state));
   T* c = reinterpret_cast<T*>(c_.In(state));
   int64_t cells = 1, out_cells = 1;
-  for (const ContractAxis& axis : axes_) cells *= axis.extent, out_cells *= axis.summed ? 1 : axis.extent;
+  for (const ContractAxis& axis : axes_)
+    cells *= axis.extent, out_cells *= axis.summed ? 1 : axis.extent;
   std::fill_n(c, out_cells, T{0});
   for (int64_t cell = 0; cell < cells; ++cell) {
     int64_t at_a = 0, at_b = 0, at_c = 0, at_mask = 0, rest = cell;
@@ -201,11 +208,13 @@ void ContractStep::RunMasked(const RunState& state) const {
 absl::Status ContractStep::Run(RunState& state) const {
   if (mask_.present) {
     const std::byte* checked = mask_.checked.In(state);
-    if (type_ == TypeId::kFloat32 && !AllFinite(reinterpret_cast<const float*>(checked), mask_.checked_cells)) {
+    if (type_ == TypeId::kFloat32 &&
+        !AllFinite(reinterpret_cast<const float*>(checked), mask_.checked_cells)) {
       RunMasked<float>(state);
       return absl::OkStatus();
     }
-    if (type_ == TypeId::kFloat64 && !AllFinite(reinterpret_cast<const double*>(checked), mask_.checked_cells)) {
+    if (type_ == TypeId::kFloat64 &&
+        !AllFinite(reinterpret_cast<const double*>(checked), mask_.checked_cells)) {
       RunMasked<double>(state);
       return absl::OkStatus();
     }

@@ -1,4 +1,5 @@
-// Products of array programs: c(out) = SUM over k of a * b, as batched matrix products on strided operands.
+// Products of array programs: c(out) = SUM over k of a * b, as batched matrix products on strided
+// operands.
 #pragma once
 
 #include <string>
@@ -8,29 +9,32 @@
 
 namespace adjoin {
 
-// One axis of the product and how each array moves along it, in elements; `in_a`/`in_b`: whether it varies at all.
+// One axis of the product and how each array moves along it, in elements; `in_a`/`in_b`: whether it
+// varies at all.
 struct ContractAxis {
   int64_t extent;
-  int64_t a, b, c;         // c is unused for summed axes
+  int64_t a, b, c;  // c is unused for summed axes
   bool in_a, in_b, summed;
 };
 
-// Free axes of a are rows, those of b columns, shared kept axes the batch. Neighbouring axes that every array steps
-// through evenly are one matrix dimension; what is left over loops. Nothing is copied to transpose (kernels pack
-// tiles). Each cell sums k in one order, whatever the threads.
+// Free axes of a are rows, those of b columns, shared kept axes the batch. Neighbouring axes that
+// every array steps through evenly are one matrix dimension; what is left over loops. Nothing is
+// copied to transpose (kernels pack tiles). Each cell sums k in one order, whatever the threads.
 class ContractStep final : public Step {
  public:
-  // Pairs that take no part, where only one factor was zeroed for it: a zero there is not enough if the other factor
-  // (`checked`, of `checked_cells`) holds an infinity or NaN. Then cells are added one by one where the mask is 1.
+  // Pairs that take no part, where only one factor was zeroed for it: a zero there is not enough if
+  // the other factor
+  // (`checked`, of `checked_cells`) holds an infinity or NaN. Then cells are added one by one where
+  // the mask is 1.
   struct Mask {
     bool present = false;
     ArrayAddress address;
-    std::vector<int64_t> strides;    // over the axes
+    std::vector<int64_t> strides;  // over the axes
     ArrayAddress checked;
     int64_t checked_cells = 0;
   };
-  ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a, ArrayAddress b, ArrayAddress c,
-               Mask mask, std::string label);
+  ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
+               ArrayAddress b, ArrayAddress c, Mask mask, std::string label);
   absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
   std::string Describe() const override;
@@ -48,8 +52,8 @@ class ContractStep final : public Step {
   Matrix TakeLargest(std::vector<ContractAxis> group);
   static void RunPart(void* context, int64_t part);
   template <typename T>
-  void RunBatches(const RunState& state, std::byte* scratch, int64_t first, int64_t last, int64_t row_first,
-                  int64_t row_last) const;
+  void RunBatches(const RunState& state, std::byte* scratch, int64_t first, int64_t last,
+                  int64_t row_first, int64_t row_last) const;
 
   template <typename T>
   void RunMasked(const RunState& state) const;
@@ -61,8 +65,8 @@ class ContractStep final : public Step {
   Mask mask_;
   std::string label_;
   Matrix rows_, columns_, inner_;
-  std::vector<Loop> loops_;          // kept ones first, then summed ones
-  int64_t batches_ = 1, sums_ = 1;   // iterations of the kept and of the summed loops
+  std::vector<Loop> loops_;         // kept ones first, then summed ones
+  int64_t batches_ = 1, sums_ = 1;  // iterations of the kept and of the summed loops
   int64_t parts_ = 1;
   bool parts_by_row_ = false;
 };

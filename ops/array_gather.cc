@@ -10,14 +10,17 @@ namespace {
 int64_t PositionAt(const RunState& state, const ArrayIndex& index, int64_t offset) {
   const std::byte* base = index.address.In(state);
   switch (index.type) {
-    case TypeId::kInt16: return reinterpret_cast<const int16_t*>(base)[offset] - index.origin;
-    case TypeId::kInt32: return reinterpret_cast<const int32_t*>(base)[offset] - index.origin;
-    default: return reinterpret_cast<const int64_t*>(base)[offset] - index.origin;
+    case TypeId::kInt16:
+      return reinterpret_cast<const int16_t*>(base)[offset] - index.origin;
+    case TypeId::kInt32:
+      return reinterpret_cast<const int32_t*>(base)[offset] - index.origin;
+    default:
+      return reinterpret_cast<const int64_t*>(base)[offset] - index.origin;
   }
 }
 
-// Walks the loops row by row: calls f(first cell of the row, offset of `direct`, offset of `other`, position offset,
-// whether positions vary along the row). A row is the innermost loop.
+// Walks the loops row by row: calls f(first cell of the row, offset of `direct`, offset of `other`,
+// position offset, whether positions vary along the row). A row is the innermost loop.
 template <typename F>
 void ForEachRow(const std::vector<int64_t>& loops, F&& f) {
   const int64_t inner = loops.empty() ? 1 : loops.back();
@@ -26,7 +29,8 @@ void ForEachRow(const std::vector<int64_t>& loops, F&& f) {
   for (int64_t row = 0; row < rows; ++row) f(row, row * inner, inner);
 }
 
-int64_t OffsetOf(const std::vector<int64_t>& loops, const std::vector<int64_t>& strides, int64_t row) {
+int64_t OffsetOf(const std::vector<int64_t>& loops, const std::vector<int64_t>& strides,
+                 int64_t row) {
   int64_t offset = 0;
   for (size_t i = loops.empty() ? 0 : loops.size() - 1; i-- > 0;) {
     offset += row % loops[i] * strides[i];
@@ -35,15 +39,18 @@ int64_t OffsetOf(const std::vector<int64_t>& loops, const std::vector<int64_t>& 
   return offset;
 }
 
-int64_t InnerStride(const std::vector<int64_t>& strides) { return strides.empty() ? 0 : strides.back(); }
+int64_t InnerStride(const std::vector<int64_t>& strides) {
+  return strides.empty() ? 0 : strides.back();
+}
 
 bool VariesWithin(const std::vector<ArrayIndex>& indices) {
-  return std::any_of(indices.begin(), indices.end(), [](const ArrayIndex& i) { return InnerStride(i.strides) != 0; });
+  return std::any_of(indices.begin(), indices.end(),
+                     [](const ArrayIndex& i) { return InnerStride(i.strides) != 0; });
 }
 
 // Where the positions of cell `i` of a row point, in the indexed array.
-int64_t Target(const RunState& state, const std::vector<int64_t>& loops, const std::vector<ArrayIndex>& indices,
-               int64_t row, int64_t i) {
+int64_t Target(const RunState& state, const std::vector<int64_t>& loops,
+               const std::vector<ArrayIndex>& indices, int64_t row, int64_t i) {
   int64_t offset = 0;
   for (const ArrayIndex& index : indices) {
     const int64_t at = OffsetOf(loops, index.strides, row) + i * InnerStride(index.strides);
@@ -54,8 +61,9 @@ int64_t Target(const RunState& state, const std::vector<int64_t>& loops, const s
 
 }  // namespace
 
-GatherStep::GatherStep(TypeId type, std::vector<int64_t> loops, ArrayAddress source, std::vector<int64_t> direct,
-                       std::vector<ArrayIndex> indices, ArrayAddress out, std::string label)
+GatherStep::GatherStep(TypeId type, std::vector<int64_t> loops, ArrayAddress source,
+                       std::vector<int64_t> direct, std::vector<ArrayIndex> indices,
+                       ArrayAddress out, std::string label)
     : type_(type),
       loops_(std::move(loops)),
       source_(source),
@@ -74,7 +82,8 @@ absl::Status GatherStep::Run(RunState& state) const {
     ForEachRow(loops_, [&](int64_t row, int64_t first, int64_t n) {
       const T* from = source + OffsetOf(loops_, direct_, row);
       if (varies) {
-        for (int64_t i = 0; i < n; ++i) out[first + i] = from[i * stride + Target(state, loops_, indices_, row, i)];
+        for (int64_t i = 0; i < n; ++i)
+          out[first + i] = from[i * stride + Target(state, loops_, indices_, row, i)];
         return;
       }
       from += Target(state, loops_, indices_, row, 0);
@@ -84,9 +93,10 @@ absl::Status GatherStep::Run(RunState& state) const {
   return absl::OkStatus();
 }
 
-ScatterStep::ScatterStep(TypeId type, std::vector<int64_t> loops, ArrayAddress value, std::vector<int64_t> value_strides,
-                         std::vector<int64_t> direct, std::vector<ArrayIndex> indices, ArrayAddress out,
-                         int64_t out_cells, std::string label)
+ScatterStep::ScatterStep(TypeId type, std::vector<int64_t> loops, ArrayAddress value,
+                         std::vector<int64_t> value_strides, std::vector<int64_t> direct,
+                         std::vector<ArrayIndex> indices, ArrayAddress out, int64_t out_cells,
+                         std::string label)
     : type_(type),
       loops_(std::move(loops)),
       value_(value),
@@ -109,7 +119,8 @@ absl::Status ScatterStep::Run(RunState& state) const {
       const T* from = value + OffsetOf(loops_, value_strides_, row);
       T* to = out + OffsetOf(loops_, direct_, row);
       if (varies) {
-        for (int64_t i = 0; i < n; ++i) to[i * stride + Target(state, loops_, indices_, row, i)] += from[i * step];
+        for (int64_t i = 0; i < n; ++i)
+          to[i * stride + Target(state, loops_, indices_, row, i)] += from[i * step];
         return;
       }
       to += Target(state, loops_, indices_, row, 0);

@@ -9,12 +9,15 @@
 namespace adjoin {
 namespace {
 
-// Parts follow from the number of cells alone; below this many a step stays on its caller (a part of two 50 us tasks
-// took 101 us on two busy cores, shared notes; 64 Ki cells of a dozen operations are about 300 us).
+// Parts follow from the number of cells alone; below this many a step stays on its caller (a part
+// of two 50 us tasks took 101 us on two busy cores, shared notes; 64 Ki cells of a dozen operations
+// are about 300 us).
 constexpr int64_t kCellsPerPart = 65536;
 constexpr int64_t kMostParts = 16;
 
-int64_t PartsFor(int64_t cells) { return std::clamp<int64_t>(cells / kCellsPerPart, 1, kMostParts); }
+int64_t PartsFor(int64_t cells) {
+  return std::clamp<int64_t>(cells / kCellsPerPart, 1, kMostParts);
+}
 
 void RunParts(RunState& state, int64_t parts, void (*body)(void*, int64_t), void* context) {
   if (parts == 1 || state.pool == nullptr || state.pool->threads() == 1) {
@@ -27,9 +30,12 @@ void RunParts(RunState& state, int64_t parts, void (*body)(void*, int64_t), void
 template <typename T>
 T Identity(ArrayReduction r) {
   switch (r) {
-    case ArrayReduction::kMax: return -std::numeric_limits<T>::infinity();
-    case ArrayReduction::kMin: return std::numeric_limits<T>::quiet_NaN();  // SQL's greatest value
-    default: return 0;
+    case ArrayReduction::kMax:
+      return -std::numeric_limits<T>::infinity();
+    case ArrayReduction::kMin:
+      return std::numeric_limits<T>::quiet_NaN();  // SQL's greatest value
+    default:
+      return 0;
   }
 }
 template <>
@@ -41,9 +47,12 @@ template <typename T>
 T ReduceRun(ArrayReduction r, const T* x, int64_t n) {
   const ReduceKernels<T>& k = Kernels().reduce<T>();
   switch (r) {
-    case ArrayReduction::kMax: return k.max(x, n);
-    case ArrayReduction::kMin: return k.min(x, n);
-    default: return k.sum(x, n);
+    case ArrayReduction::kMax:
+      return k.max(x, n);
+    case ArrayReduction::kMin:
+      return k.min(x, n);
+    default:
+      return k.sum(x, n);
   }
 }
 template <>
@@ -58,9 +67,12 @@ template <typename T>
 void ReduceInto(ArrayReduction r, const T* x, T* acc, int64_t n) {
   const ReduceKernels<T>& k = Kernels().reduce<T>();
   switch (r) {
-    case ArrayReduction::kMax: return k.max_to(x, acc, n);
-    case ArrayReduction::kMin: return k.min_to(x, acc, n);
-    default: return k.add_to(x, acc, n);
+    case ArrayReduction::kMax:
+      return k.max_to(x, acc, n);
+    case ArrayReduction::kMin:
+      return k.min_to(x, acc, n);
+    default:
+      return k.add_to(x, acc, n);
   }
 }
 template <>
@@ -75,7 +87,8 @@ struct FusedMap::State final : StepState {
   std::vector<BlockProgram::Worker> workers;  // one a part
 };
 
-FusedMap::FusedMap(int number, BlockProgram program, std::vector<ArrayAddress> outputs, std::string label)
+FusedMap::FusedMap(int number, BlockProgram program, std::vector<ArrayAddress> outputs,
+                   std::string label)
     : number_(static_cast<size_t>(number)),
       program_(std::move(program)),
       outputs_(std::move(outputs)),
@@ -92,7 +105,8 @@ absl::Status FusedMap::Prepare(RunState& state) const {
 
 void FusedMap::RunPart(void* context, int64_t part) {
   const auto& [step, state] = *static_cast<std::pair<const FusedMap*, RunState*>*>(context);
-  auto& worker = static_cast<State&>(*state->step_states[step->number_]).workers[static_cast<size_t>(part)];
+  auto& worker =
+      static_cast<State&>(*state->step_states[step->number_]).workers[static_cast<size_t>(part)];
   const int64_t cells = step->program_.cells();
   const int64_t blocks = (cells + kArrayBlock - 1) / kArrayBlock;
   const int64_t first = blocks * part / step->parts_ * kArrayBlock;
@@ -102,9 +116,11 @@ void FusedMap::RunPart(void* context, int64_t part) {
   for (int64_t at = first; at < last; at += kArrayBlock) {
     const int64_t n = std::min(kArrayBlock, last - at);
     for (size_t o = 0; o < step->outputs_.size(); ++o) {
-      targets[o] = step->outputs_[o].In(*state) + at * VectorWidth(step->program_.output_type(static_cast<int>(o)));
+      targets[o] = step->outputs_[o].In(*state) +
+                   at * VectorWidth(step->program_.output_type(static_cast<int>(o)));
     }
-    step->program_.Run(*state, worker, at, n, std::span<void* const>(targets, step->outputs_.size()));
+    step->program_.Run(*state, worker, at, n,
+                       std::span<void* const>(targets, step->outputs_.size()));
   }
 }
 
@@ -116,7 +132,8 @@ absl::Status FusedMap::Run(RunState& state) const {
 
 struct FusedReduce::State final : StepState {
   std::vector<BlockProgram::Worker> workers;
-  std::vector<std::vector<double>> partial;   // by part: one value a block of a long row (f32 too, 8 bytes each)
+  std::vector<std::vector<double>>
+      partial;  // by part: one value a block of a long row (f32 too, 8 bytes each)
 };
 
 struct FusedReduce::Context {
@@ -124,8 +141,9 @@ struct FusedReduce::Context {
   RunState* state;
 };
 
-FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, int64_t reduced, int64_t inner,
-                         BlockProgram program, ArrayAddress output, std::string label)
+FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, int64_t reduced,
+                         int64_t inner, BlockProgram program, ArrayAddress output,
+                         std::string label)
     : number_(static_cast<size_t>(number)),
       reduction_(reduction),
       outer_(outer),
@@ -141,14 +159,16 @@ absl::Status FusedReduce::Prepare(RunState& state) const {
   scratch->workers = std::vector<BlockProgram::Worker>(static_cast<size_t>(parts_));
   scratch->partial.resize(static_cast<size_t>(parts_));
   for (auto& worker : scratch->workers) program_.MakeWorker(state, worker);
-  for (auto& partial : scratch->partial) partial.resize(static_cast<size_t>(reduced_ / kArrayBlock + 1));
+  for (auto& partial : scratch->partial)
+    partial.resize(static_cast<size_t>(reduced_ / kArrayBlock + 1));
   state.step_states[number_] = std::move(scratch);
   return absl::OkStatus();
 }
 
 // Rows of `reduced` contiguous cells: several a block while they fit, else block by block.
 template <typename T>
-void FusedReduce::RunRows(const RunState& state, State& scratch, int64_t part, int64_t first, int64_t last) const {
+void FusedReduce::RunRows(const RunState& state, State& scratch, int64_t part, int64_t first,
+                          int64_t last) const {
   auto& worker = scratch.workers[static_cast<size_t>(part)];
   T* out = reinterpret_cast<T*>(output_.In(state));
   if (reduced_ <= kArrayBlock) {
@@ -157,7 +177,8 @@ void FusedReduce::RunRows(const RunState& state, State& scratch, int64_t part, i
       const int64_t n = std::min(rows, last - row);
       program_.Run(state, worker, row * reduced_, n * reduced_, {});
       const T* x = program_.output(worker, 0).as<T>();
-      for (int64_t i = 0; i < n; ++i) out[row + i] = ReduceRun(reduction_, x + i * reduced_, reduced_);
+      for (int64_t i = 0; i < n; ++i)
+        out[row + i] = ReduceRun(reduction_, x + i * reduced_, reduced_);
     }
     return;
   }
@@ -175,7 +196,8 @@ void FusedReduce::RunRows(const RunState& state, State& scratch, int64_t part, i
 
 // For each outer cell, rows of `inner` cells added to the output in row order.
 template <typename T>
-void FusedReduce::RunColumns(const RunState& state, State& scratch, int64_t part, int64_t first, int64_t last) const {
+void FusedReduce::RunColumns(const RunState& state, State& scratch, int64_t part, int64_t first,
+                             int64_t last) const {
   auto& worker = scratch.workers[static_cast<size_t>(part)];
   T* out = reinterpret_cast<T*>(output_.In(state));
   const int64_t cells = reduced_ * inner_;
@@ -202,7 +224,8 @@ void FusedReduce::RunPart(void* context, int64_t part) {
   const Context& c = *static_cast<Context*>(context);
   const FusedReduce& step = *c.step;
   auto& scratch = static_cast<State&>(*c.state->step_states[step.number_]);
-  const int64_t first = step.outer_ * part / step.parts_, last = step.outer_ * (part + 1) / step.parts_;
+  const int64_t first = step.outer_ * part / step.parts_,
+                last = step.outer_ * (part + 1) / step.parts_;
   const auto run = [&](auto zero) {
     using T = decltype(zero);
     if (step.inner_ == 1) {
@@ -212,9 +235,12 @@ void FusedReduce::RunPart(void* context, int64_t part) {
     }
   };
   switch (step.program_.output_type(0)) {
-    case TypeId::kFloat32: return run(float{});
-    case TypeId::kFloat64: return run(double{});
-    default: return run(uint8_t{});
+    case TypeId::kFloat32:
+      return run(float{});
+    case TypeId::kFloat64:
+      return run(double{});
+    default:
+      return run(uint8_t{});
   }
 }
 

@@ -55,8 +55,9 @@ void ForEachRow(const std::vector<int64_t>& extents, const std::vector<int64_t>&
 
 }  // namespace
 
-GridRowsStep::GridRowsStep(std::vector<int64_t> extents, Mask mask, std::vector<GridRowsColumn> columns, Schema schema,
-                           int slot, std::string label)
+GridRowsStep::GridRowsStep(std::vector<int64_t> extents, Mask mask,
+                           std::vector<GridRowsColumn> columns, Schema schema, int slot,
+                           std::string label)
     : extents_(std::move(extents)),
       mask_(std::move(mask)),
       columns_(std::move(columns)),
@@ -64,8 +65,10 @@ GridRowsStep::GridRowsStep(std::vector<int64_t> extents, Mask mask, std::vector<
       slot_(static_cast<size_t>(slot)),
       label_(std::move(label)) {}
 
-absl::StatusOr<ColumnRef> GridRowsStep::MakeColumn(const RunState& state, const GridRowsColumn& column,
-                                                   const std::vector<int64_t>* kept, int64_t rows) const {
+absl::StatusOr<ColumnRef> GridRowsStep::MakeColumn(const RunState& state,
+                                                   const GridRowsColumn& column,
+                                                   const std::vector<int64_t>* kept,
+                                                   int64_t rows) const {
   ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values,
                           Buffer::Allocate(rows * WidthOf(column.type), state.budget));
   std::vector<int64_t> coordinate(extents_.size(), 0);
@@ -81,7 +84,8 @@ absl::StatusOr<ColumnRef> GridRowsStep::MakeColumn(const RunState& state, const 
                    [&](int64_t row, int64_t at) { out[row] = static_cast<T>(column.origin + at); });
       } else {
         const T* in = reinterpret_cast<const T*>(column.address.In(state));
-        ForEachRow(extents_, column.strides, kept, rows, [&](int64_t row, int64_t at) { out[row] = in[at]; });
+        ForEachRow(extents_, column.strides, kept, rows,
+                   [&](int64_t row, int64_t at) { out[row] = in[at]; });
       }
     }
   });
@@ -111,7 +115,8 @@ absl::Status GridRowsStep::Run(RunState& state) const {
   const int64_t rows = mask_.present ? static_cast<int64_t>(kept.size()) : cells;
   std::vector<ColumnRef> columns;
   for (const GridRowsColumn& column : columns_) {
-    ADJOIN_ASSIGN_OR_RETURN(ColumnRef made, MakeColumn(state, column, mask_.present ? &kept : nullptr, rows));
+    ADJOIN_ASSIGN_OR_RETURN(ColumnRef made,
+                            MakeColumn(state, column, mask_.present ? &kept : nullptr, rows));
     columns.push_back(std::move(made));
   }
   state.relations[slot_] = Table::MakeUnchecked(schema_, std::move(columns), rows);

@@ -8,19 +8,21 @@
 
 namespace adjoin {
 
-// A column over a grid's axes: an array (strides in elements, 0 to broadcast), or the coordinate of one axis.
+// A column over a grid's axes: an array (strides in elements, 0 to broadcast), or the coordinate of
+// one axis.
 struct GridRowsColumn {
   TypeId type;
-  int axis = -1;                   // >= 0: origin + index along it
+  int axis = -1;  // >= 0: origin + index along it
   int64_t origin = 0;
   ArrayAddress address;
   std::vector<int64_t> strides;
-  bool nullable = false;           // then `valid` has one byte a cell
+  bool nullable = false;  // then `valid` has one byte a cell
   ArrayAddress valid;
   std::vector<int64_t> valid_strides;
 };
 
-// Writes the rows of a grid, in row-major order of its axes and only where the mask is 1, to a relation slot.
+// Writes the rows of a grid, in row-major order of its axes and only where the mask is 1, to a
+// relation slot.
 class GridRowsStep final : public Step {
  public:
   struct Mask {
@@ -28,8 +30,8 @@ class GridRowsStep final : public Step {
     ArrayAddress address;
     std::vector<int64_t> strides;
   };
-  GridRowsStep(std::vector<int64_t> extents, Mask mask, std::vector<GridRowsColumn> columns, Schema schema, int slot,
-               std::string label);
+  GridRowsStep(std::vector<int64_t> extents, Mask mask, std::vector<GridRowsColumn> columns,
+               Schema schema, int slot, std::string label);
   absl::Status Run(RunState& state) const override;
   std::string Describe() const override { return label_; }
 

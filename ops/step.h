@@ -19,8 +19,9 @@ namespace adjoin {
 // How far a run is, and whether to stop it. `cancelled` may be set from any thread.
 struct RunControl {
   std::atomic<bool> cancelled{false};
-  std::function<bool(double fraction)> progress;  // false: cancel. Called on the running thread between steps.
-  absl::Status Check() const;                     // 57014 "canceling statement due to user request"
+  std::function<bool(double fraction)>
+      progress;                // false: cancel. Called on the running thread between steps.
+  absl::Status Check() const;  // 57014 "canceling statement due to user request"
 };
 
 // What a step keeps between runs of one program (scratch of its workers); made by Step::Prepare.
@@ -30,26 +31,28 @@ class StepState {
 };
 
 struct RunState {
-  absl::flat_hash_map<uint64_t, TableRef> tables; // the snapshot, by catalog id
+  absl::flat_hash_map<uint64_t, TableRef> tables;  // the snapshot, by catalog id
   std::vector<Value> parameters;
-  std::vector<TableRef> relations;                // by slot: what Rows steps have made
-  // What array steps read and write: 0 is the arena, laid out when the program was compiled; then input columns.
+  std::vector<TableRef> relations;  // by slot: what Rows steps have made
+  // What array steps read and write: 0 is the arena, laid out when the program was compiled; then
+  // input columns.
   std::vector<std::byte*> bases;
   std::vector<std::unique_ptr<StepState>> step_states;  // by step number
   std::shared_ptr<Buffer> arena;
-  uint64_t prepared_for = 0;                      // the program whose arena and step states these are
+  uint64_t prepared_for = 0;  // the program whose arena and step states these are
   TaskPool* pool = nullptr;
   std::shared_ptr<MemoryBudget> budget;
-  RunControl* control = nullptr;                  // may be null
+  RunControl* control = nullptr;  // may be null
 };
 
 class Step {
  public:
   virtual ~Step() = default;
-  // Makes what runs of this step need, under its number in state.step_states; once a program and parameters.
+  // Makes what runs of this step need, under its number in state.step_states; once a program and
+  // parameters.
   virtual absl::Status Prepare(RunState& state) const;
   virtual absl::Status Run(RunState& state) const = 0;
-  virtual std::string Describe() const = 0;       // one line for EXPLAIN: kernel, slots, estimates
+  virtual std::string Describe() const = 0;  // one line for EXPLAIN: kernel, slots, estimates
 };
 
 }  // namespace adjoin

@@ -17,7 +17,8 @@ class UnpackValidity final : public Step {
     const std::byte* base = state.bases[static_cast<size_t>(bitmap_.base)];
     auto* out = reinterpret_cast<uint8_t*>(out_.In(state));
     const auto* bits = reinterpret_cast<const uint8_t*>(base);
-    for (int64_t i = 0; i < cells_; ++i) out[i] = bits == nullptr ? 1 : (bits[i >> 3] >> (i & 7)) & 1;
+    for (int64_t i = 0; i < cells_; ++i)
+      out[i] = bits == nullptr ? 1 : (bits[i >> 3] >> (i & 7)) & 1;
     return absl::OkStatus();
   }
   std::string Describe() const override { return label_; }

@@ -1,5 +1,6 @@
-// Array programs: what relations in the Grid layout come down to. A hash-consed DAG of dense row-major arrays, one
-// scalar function a node, so that equal values are one node across forward and backward; array_steps.h fuses them.
+// Array programs: what relations in the Grid layout come down to. A hash-consed DAG of dense
+// row-major arrays, one scalar function a node, so that equal values are one node across forward
+// and backward; array_steps.h fuses them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace adjoin {
 
-// Operand axis k runs along axis `axes[k]` of the node's iteration space; the space's other axes broadcast it.
+// Operand axis k runs along axis `axes[k]` of the node's iteration space; the space's other axes
+// broadcast it.
 struct ArrayOperand {
   int array = -1;
   std::vector<int> axes;
@@ -21,36 +23,39 @@ struct ArrayOperand {
 };
 
 enum class ArrayOp : uint8_t {
-  kInput,       // a table's value column; `valid`: its validity as BOOLEAN
-  kParameter,   // $n; `valid`: whether it is not NULL
+  kInput,      // a table's value column; `valid`: its validity as BOOLEAN
+  kParameter,  // $n; `valid`: whether it is not NULL
   kConstant,
-  kIndex,       // one axis: origin + i
-  kMap,         // a scalar kernel, cell by cell; ScalarOp::kCount: a cast
-  kReduce,      // over the axes after `shape` in the iteration space
-  kContract,    // SUM over those axes of operand 0 * operand 1; operand 2, if any: the pairs that take part (the first
-                // factor is 0 elsewhere, the second anything)
-  kGather,      // operand 0 at the positions of operands 1..: its axis `indexed[j]` takes operand j+1 minus origins[j]
-  kScatter,     // adds operand 0's cells into zeros: output axis a comes from iteration axis `kept[a]`, or from operand
-                // -kept[a] minus origins[-kept[a]-1]
-  kSlice,       // operand 0 from `origins` on: a view
+  kIndex,     // one axis: origin + i
+  kMap,       // a scalar kernel, cell by cell; ScalarOp::kCount: a cast
+  kReduce,    // over the axes after `shape` in the iteration space
+  kContract,  // SUM over those axes of operand 0 * operand 1; operand 2, if any: the pairs that
+              // take part (the first factor is 0 elsewhere, the second anything)
+  kGather,   // operand 0 at the positions of operands 1..: its axis `indexed[j]` takes operand j+1
+             // minus origins[j]
+  kScatter,  // adds operand 0's cells into zeros: output axis a comes from iteration axis
+             // `kept[a]`, or from operand -kept[a] minus origins[-kept[a]-1]
+  kSlice,  // operand 0 from `origins` on: a view
 };
 enum class ReduceOp : uint8_t { kSum, kMax, kMin, kAny, kAll };
 
 struct ArrayNode {
   ArrayOp op = ArrayOp::kConstant;
   TypeId type = TypeId::kFloat64;
-  std::vector<int64_t> shape;               // extents of the result
-  std::vector<int64_t> space;               // kReduce, kContract: shape, then the reduced axes; kScatter: operand 0's
+  std::vector<int64_t> shape;  // extents of the result
+  std::vector<int64_t>
+      space;  // kReduce, kContract: shape, then the reduced axes; kScatter: operand 0's
   std::vector<ArrayOperand> operands;
   ScalarOp scalar = ScalarOp::kCount;
   ReduceOp reduce = ReduceOp::kSum;
   uint64_t table_id = 0;
-  int column = -1;                          // kInput; kParameter: its number
+  int column = -1;  // kInput; kParameter: its number
   bool valid = false;
   Value constant;
   std::vector<int> indexed, kept;
-  std::vector<int64_t> origins;             // kIndex: one; kGather, kScatter: an index operand each; kSlice: an axis each
-  bool structural = false;                  // depends on nothing but extents and constants
+  std::vector<int64_t>
+      origins;  // kIndex: one; kGather, kScatter: an index operand each; kSlice: an axis each
+  bool structural = false;  // depends on nothing but extents and constants
   friend bool operator==(const ArrayNode&, const ArrayNode&) = default;
 };
 
@@ -60,11 +65,12 @@ class ArrayGraph {
  public:
   const ArrayNode& node(int id) const { return nodes_[static_cast<size_t>(id)]; }
   int size() const { return static_cast<int>(nodes_.size()); }
-  int Add(ArrayNode node);                  // the equal node's id, where there is one
+  int Add(ArrayNode node);  // the equal node's id, where there is one
 
   int Constant(Value value, TypeId type);
   bool IsConstant(int id, bool value) const;
-  // The cells of a structural array, computed once; null where it is not structural or has more than `limit` cells.
+  // The cells of a structural array, computed once; null where it is not structural or has more
+  // than `limit` cells.
   using Cells = std::shared_ptr<const std::vector<double>>;
   Cells Evaluate(int id, int64_t limit = int64_t{1} << 24) const;
 

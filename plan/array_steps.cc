@@ -31,31 +31,49 @@ std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape) {
 // Rough cost of one cell, in additions.
 int CostOf(ScalarOp op) {
   switch (op) {
-    case ScalarOp::kAdd: case ScalarOp::kSubtract: case ScalarOp::kMultiply: case ScalarOp::kNegate: case ScalarOp::kAbs:
-    case ScalarOp::kEqual: case ScalarOp::kNotEqual: case ScalarOp::kLess: case ScalarOp::kLessEqual: case ScalarOp::kAnd:
-    case ScalarOp::kOr: case ScalarOp::kNot: case ScalarOp::kSelect: case ScalarOp::kGreatest: case ScalarOp::kLeast:
-    case ScalarOp::kSign: case ScalarOp::kCount:
+    case ScalarOp::kAdd:
+    case ScalarOp::kSubtract:
+    case ScalarOp::kMultiply:
+    case ScalarOp::kNegate:
+    case ScalarOp::kAbs:
+    case ScalarOp::kEqual:
+    case ScalarOp::kNotEqual:
+    case ScalarOp::kLess:
+    case ScalarOp::kLessEqual:
+    case ScalarOp::kAnd:
+    case ScalarOp::kOr:
+    case ScalarOp::kNot:
+    case ScalarOp::kSelect:
+    case ScalarOp::kGreatest:
+    case ScalarOp::kLeast:
+    case ScalarOp::kSign:
+    case ScalarOp::kCount:
       return 1;
-    case ScalarOp::kDivide: case ScalarOp::kSqrt: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kRound:
+    case ScalarOp::kDivide:
+    case ScalarOp::kSqrt:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kRound:
       return 4;
     default:
       return 12;
   }
 }
 
-// A map this cheap is computed again by each reader rather than stored: one write and read of a cell that leaves L1 is
-// 0.5 ns, an addition in a fused block 0.1 ns.
+// A map this cheap is computed again by each reader rather than stored: one write and read of a
+// cell that leaves L1 is 0.5 ns, an addition in a fused block 0.1 ns.
 constexpr int kRecomputeCost = 2;
 // Past this a fused expression spills its block registers out of L1.
 constexpr int kMostFusedCost = 400;
 
-// A map of more than work_mem / 8 (32 MiB) is computed again in each reader's blocks and never written: all pairs of a
-// few thousand points stay in cache that way.
+// A map of more than work_mem / 8 (32 MiB) is computed again in each reader's blocks and never
+// written: all pairs of a few thousand points stay in cache that way.
 constexpr int64_t kLargestStoredShare = 8;
 
 class Compiler {
  public:
-  Compiler(const ArrayGraph& graph, const std::vector<int>& roots, const PlanOptions& options, int first_step)
+  Compiler(const ArrayGraph& graph, const std::vector<int>& roots, const PlanOptions& options,
+           int first_step)
       : graph_(graph), roots_(roots), options_(options), step_number_(first_step) {}
 
   ArrayProgram Compile() {
@@ -85,7 +103,8 @@ class Compiler {
         const size_t at = static_cast<size_t>(o.array);
         reached_[at] = true;
         forced_[at] = forced_[at] || needs_stored;
-        if (readers_[at].empty() || readers_[at].back() != static_cast<int>(id)) readers_[at].push_back(static_cast<int>(id));
+        if (readers_[at].empty() || readers_[at].back() != static_cast<int>(id))
+          readers_[at].push_back(static_cast<int>(id));
       }
     }
   }
@@ -114,10 +133,12 @@ class Compiler {
     }
   }
 
-  // A map is fused into its reader where that reads it once a cell, and recomputed where that is next to nothing.
+  // A map is fused into its reader where that reads it once a cell, and recomputed where that is
+  // next to nothing.
   bool Inlines(size_t id, int cost) const {
     if (BytesOf(static_cast<int>(id)) > options_.work_mem / kLargestStoredShare) return true;
-    if (CellsOf(graph_.node(static_cast<int>(id)).shape) == 1 && cost <= kRecomputeCost) return true;
+    if (CellsOf(graph_.node(static_cast<int>(id)).shape) == 1 && cost <= kRecomputeCost)
+      return true;
     if (!options_.inline_maps) return false;
     if (cost <= kRecomputeCost) return true;
     if (readers_[id].size() != 1 || cost > kMostFusedCost) return false;
@@ -129,13 +150,13 @@ class Compiler {
   // ---- Steps, with arrays still by id.
 
   struct Pending {
-    int id;                                  // the array it stores
-    std::vector<int64_t> loops;              // of the block program
-    std::vector<int> load_ids;               // stored arrays it loads, ...
+    int id;                                          // the array it stores
+    std::vector<int64_t> loops;                      // of the block program
+    std::vector<int> load_ids;                       // stored arrays it loads, ...
     std::vector<std::vector<int64_t>> load_strides;  // ... and how, over the loops
     CompiledExpr expr;
     int64_t outer = 1, reduced = 1, inner = 1;
-    std::vector<int> reads;                  // every stored array or input read
+    std::vector<int> reads;  // every stored array or input read
   };
 
   void Emit(int id) {
@@ -161,9 +182,11 @@ class Compiler {
     pending_.push_back(std::move(p));
   }
 
-  // Builds the expression of array `id` over `space`, whose axes its own axes are `axes` of; every stored array below
-  // becomes a load. For a map the root is `id` itself; for a reduction (`reduction` its id) the operand.
-  void Fuse(int id, const std::vector<int64_t>& space, const std::vector<int>& axes, Pending& p, int reduction = -1) {
+  // Builds the expression of array `id` over `space`, whose axes its own axes are `axes` of; every
+  // stored array below becomes a load. For a map the root is `id` itself; for a reduction
+  // (`reduction` its id) the operand.
+  void Fuse(int id, const std::vector<int64_t>& space, const std::vector<int>& axes, Pending& p,
+            int reduction = -1) {
     ExprBuilder builder;
     Fusion f{builder, space, p, {}};
     std::vector<int> own = axes;
@@ -193,9 +216,13 @@ class Compiler {
     if (n.op == ArrayOp::kConstant) {
       out = f.builder.Constant(n.constant, n.type);
     } else if (n.op == ArrayOp::kParameter) {
-      const ExprBuilder::Id parameter = f.builder.Parameter(n.column, n.valid ? TypeOfParameter(n.column) : n.type);
-      const Value zero = IsFloat(n.type) ? Value::Float(0) : n.type == TypeId::kBool ? Value::Bool(false) : Value::Int(0);
-      out = n.valid ? f.builder.IsNotNull(parameter) : f.builder.Coalesce(parameter, f.builder.Constant(zero, n.type));
+      const ExprBuilder::Id parameter =
+          f.builder.Parameter(n.column, n.valid ? TypeOfParameter(n.column) : n.type);
+      const Value zero = IsFloat(n.type)           ? Value::Float(0)
+                         : n.type == TypeId::kBool ? Value::Bool(false)
+                                                   : Value::Int(0);
+      out = n.valid ? f.builder.IsNotNull(parameter)
+                    : f.builder.Coalesce(parameter, f.builder.Constant(zero, n.type));
     } else if (n.op == ArrayOp::kMap && (is_root || !stored_[static_cast<size_t>(id)])) {
       std::vector<ExprBuilder::Id> args;
       for (const ArrayOperand& o : n.operands) {
@@ -211,9 +238,12 @@ class Compiler {
     return out;
   }
 
-  ExprBuilder::Id FuseCall(Fusion& f, const ArrayNode& n, const std::vector<ExprBuilder::Id>& args) {
+  ExprBuilder::Id FuseCall(Fusion& f, const ArrayNode& n,
+                           const std::vector<ExprBuilder::Id>& args) {
     if (n.scalar == ScalarOp::kCount) {
-      return f.builder.type(args[0]) == n.type ? args[0] : f.builder.Cast(args[0], n.type, ExprBuilder::kAlways);
+      return f.builder.type(args[0]) == n.type
+                 ? args[0]
+                 : f.builder.Cast(args[0], n.type, ExprBuilder::kAlways);
     }
     if (n.scalar == ScalarOp::kSelect) return f.builder.Blend(args[0], args[1], args[2]);
     return f.builder.Strict(n.scalar, f.builder.type(args[0]), n.type, args, ExprBuilder::kAlways);
@@ -236,8 +266,8 @@ class Compiler {
     return static_cast<int>(f.pending.load_ids.size()) - 1;
   }
 
-  // Orders a reduction's loops after its largest operand's memory: [outer, reduced, inner], where `inner` are the last
-  // output axes, if they step less far than the reduced ones.
+  // Orders a reduction's loops after its largest operand's memory: [outer, reduced, inner], where
+  // `inner` are the last output axes, if they step less far than the reduced ones.
   void OrderReduction(const ArrayNode& n, Pending& p) {
     const size_t kept = n.shape.size();
     int64_t largest = -1;
@@ -251,7 +281,8 @@ class Compiler {
     const std::vector<int64_t> steps = main != nullptr ? *main : dense;
     std::vector<size_t> reduced;
     for (size_t i = kept; i < n.space.size(); ++i) reduced.push_back(i);
-    std::stable_sort(reduced.begin(), reduced.end(), [&](size_t a, size_t b) { return steps[a] > steps[b]; });
+    std::stable_sort(reduced.begin(), reduced.end(),
+                     [&](size_t a, size_t b) { return steps[a] > steps[b]; });
     int64_t nearest = INT64_MAX;
     for (size_t i : reduced) {
       if (steps[i] != 0) nearest = std::min(nearest, steps[i]);
@@ -283,7 +314,8 @@ class Compiler {
     auto it = strides_.find(id);
     if (it != strides_.end()) return it->second;
     const ArrayNode& n = graph_.node(id);
-    std::vector<int64_t> s = n.op == ArrayOp::kSlice ? StridesOf(n.operands[0].array) : DenseStrides(n.shape);
+    std::vector<int64_t> s =
+        n.op == ArrayOp::kSlice ? StridesOf(n.operands[0].array) : DenseStrides(n.shape);
     return strides_.emplace(id, std::move(s)).first->second;
   }
 
@@ -298,7 +330,8 @@ class Compiler {
     return Aligned(CellsOf(n.shape) * WidthOf(n.type));
   }
 
-  // Places each stored array in one arena: largest first, at the lowest place free over its lifetime.
+  // Places each stored array in one arena: largest first, at the lowest place free over its
+  // lifetime.
   void LayOut() {
     struct Life {
       int id, first, last;
@@ -320,7 +353,8 @@ class Compiler {
     }
     std::vector<Life> order;
     for (const Pending& p : pending_) order.push_back(lives[p.id]);
-    std::stable_sort(order.begin(), order.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
     // Index arrays are written once and live throughout.
     int64_t constants = 0;
     for (size_t id = 0; id < reached_.size(); ++id) {
@@ -335,7 +369,8 @@ class Compiler {
     for (Life& life : order) {
       std::vector<std::pair<int64_t, int64_t>> taken;
       for (const Life& other : placed) {
-        if (other.first <= life.last && life.first <= other.last) taken.emplace_back(other.offset, other.offset + other.bytes);
+        if (other.first <= life.last && life.first <= other.last)
+          taken.emplace_back(other.offset, other.offset + other.bytes);
       }
       std::sort(taken.begin(), taken.end());
       int64_t at = constants;
@@ -357,7 +392,8 @@ class Compiler {
     if (n.op == ArrayOp::kSlice) {
       ArrayAddress a = AddressOf(n.operands[0].array);
       const std::vector<int64_t>& strides = StridesOf(n.operands[0].array);
-      for (size_t k = 0; k < strides.size(); ++k) a.offset += n.origins[k] * strides[k] * WidthOf(n.type);
+      for (size_t k = 0; k < strides.size(); ++k)
+        a.offset += n.origins[k] * strides[k] * WidthOf(n.type);
       return a;
     }
     if (auto it = address_.find(id); it != address_.end()) return it->second;
@@ -372,15 +408,18 @@ class Compiler {
       for (int read : p.reads) {
         if (graph_.node(Owner(read)).op == ArrayOp::kInput) inputs.insert(Owner(read));
       }
-      program_.base_reads += static_cast<int>(inputs.size()) + (graph_.node(p.id).op == ArrayOp::kInput ? 1 : 0);
+      program_.base_reads +=
+          static_cast<int>(inputs.size()) + (graph_.node(p.id).op == ArrayOp::kInput ? 1 : 0);
       program_.steps.push_back(BuildStep(p));
       ++step_number_;
     }
     for (size_t id = 0; id < reached_.size(); ++id) {
       const ArrayOp op = graph_.node(static_cast<int>(id)).op;
-      const bool has_memory = stored_[id] || op == ArrayOp::kInput || op == ArrayOp::kIndex || op == ArrayOp::kSlice;
+      const bool has_memory =
+          stored_[id] || op == ArrayOp::kInput || op == ArrayOp::kIndex || op == ArrayOp::kSlice;
       if (!reached_[id] || !has_memory) continue;
-      program_.views[static_cast<int>(id)] = {AddressOf(static_cast<int>(id)), StridesOf(static_cast<int>(id))};
+      program_.views[static_cast<int>(id)] = {AddressOf(static_cast<int>(id)),
+                                              StridesOf(static_cast<int>(id))};
     }
   }
 
@@ -389,11 +428,13 @@ class Compiler {
     const std::string shape = absl::StrCat("%", p.id, "[", absl::StrJoin(n.shape, ","), "]");
     switch (n.op) {
       case ArrayOp::kInput:
-        return std::make_unique<UnpackValidity>(ArrayAddress{input_base_.find(p.id)->second, 0}, CellsOf(n.shape),
-                                                AddressOf(p.id), absl::StrCat("UnpackValidity ", shape));
+        return std::make_unique<UnpackValidity>(ArrayAddress{input_base_.find(p.id)->second, 0},
+                                                CellsOf(n.shape), AddressOf(p.id),
+                                                absl::StrCat("UnpackValidity ", shape));
       case ArrayOp::kReduce:
-        return std::make_unique<FusedReduce>(step_number_, static_cast<ArrayReduction>(n.reduce), p.outer, p.reduced,
-                                             p.inner, MakeProgram(p), AddressOf(p.id), Label("Reduce", shape, p));
+        return std::make_unique<FusedReduce>(step_number_, static_cast<ArrayReduction>(n.reduce),
+                                             p.outer, p.reduced, p.inner, MakeProgram(p),
+                                             AddressOf(p.id), Label("Reduce", shape, p));
       case ArrayOp::kContract:
         ++program_.contractions;
         return BuildContract(p, n, shape);
@@ -402,7 +443,8 @@ class Compiler {
       case ArrayOp::kScatter:
         return BuildScatter(p, n, shape);
       default:
-        return std::make_unique<FusedMap>(step_number_, MakeProgram(p), std::vector<ArrayAddress>{AddressOf(p.id)},
+        return std::make_unique<FusedMap>(step_number_, MakeProgram(p),
+                                          std::vector<ArrayAddress>{AddressOf(p.id)},
                                           Label("Map", shape, p));
     }
   }
@@ -411,14 +453,16 @@ class Compiler {
     std::vector<int> reads = p.reads;
     std::sort(reads.begin(), reads.end());
     reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
-    return absl::StrCat(absl::string_view(kind.data(), kind.size()), " ", shape, " <- ",
-                        absl::StrJoin(reads, " ", [](std::string* out, int id) { absl::StrAppend(out, "%", id); }));
+    return absl::StrCat(
+        absl::string_view(kind.data(), kind.size()), " ", shape, " <- ",
+        absl::StrJoin(reads, " ", [](std::string* out, int id) { absl::StrAppend(out, "%", id); }));
   }
 
   BlockProgram MakeProgram(Pending& p) {
     std::vector<ArrayLoad> loads;
     for (size_t l = 0; l < p.load_ids.size(); ++l) {
-      loads.push_back({AddressOf(p.load_ids[l]), graph_.node(p.load_ids[l]).type, p.load_strides[l]});
+      loads.push_back(
+          {AddressOf(p.load_ids[l]), graph_.node(p.load_ids[l]).type, p.load_strides[l]});
     }
     return BlockProgram(p.loops, std::move(loads), std::move(p.expr));
   }
@@ -432,9 +476,11 @@ class Compiler {
     return out;
   }
 
-  std::unique_ptr<Step> BuildContract(const Pending& p, const ArrayNode& n, const std::string& shape) {
+  std::unique_ptr<Step> BuildContract(const Pending& p, const ArrayNode& n,
+                                      const std::string& shape) {
     const size_t rank = n.space.size();
-    const std::vector<int64_t> a = OverSpace(n.operands[0], rank), b = OverSpace(n.operands[1], rank);
+    const std::vector<int64_t> a = OverSpace(n.operands[0], rank),
+                               b = OverSpace(n.operands[1], rank);
     const std::vector<int64_t> c = DenseStrides(n.shape);
     const auto has = [](const ArrayOperand& o, size_t axis) {
       return std::find(o.axes.begin(), o.axes.end(), static_cast<int>(axis)) != o.axes.end();
@@ -442,12 +488,13 @@ class Compiler {
     std::vector<ContractAxis> axes;
     for (size_t i = 0; i < rank; ++i) {
       const bool summed = i >= n.shape.size();
-      axes.push_back({n.space[i], a[i], b[i], summed ? 0 : c[i], has(n.operands[0], i), has(n.operands[1], i), summed});
+      axes.push_back({n.space[i], a[i], b[i], summed ? 0 : c[i], has(n.operands[0], i),
+                      has(n.operands[1], i), summed});
     }
     ContractStep::Mask mask;
     if (n.operands.size() > 2) {
-      mask = {true, AddressOf(n.operands[2].array), OverSpace(n.operands[2], rank), AddressOf(n.operands[1].array),
-              CellsOf(graph_.node(n.operands[1].array).shape)};
+      mask = {true, AddressOf(n.operands[2].array), OverSpace(n.operands[2], rank),
+              AddressOf(n.operands[1].array), CellsOf(graph_.node(n.operands[1].array).shape)};
       // A view is checked as far as the array it looks into goes.
       if (graph_.node(n.operands[1].array).op == ArrayOp::kSlice) {
         const int owner = Owner(n.operands[1].array);
@@ -455,30 +502,35 @@ class Compiler {
         mask.checked_cells = CellsOf(graph_.node(owner).shape);
       }
     }
-    return std::make_unique<ContractStep>(step_number_, n.type, std::move(axes), AddressOf(n.operands[0].array),
-                                          AddressOf(n.operands[1].array), AddressOf(p.id), std::move(mask),
-                                          Label("Contract", shape, p));
+    return std::make_unique<ContractStep>(step_number_, n.type, std::move(axes),
+                                          AddressOf(n.operands[0].array),
+                                          AddressOf(n.operands[1].array), AddressOf(p.id),
+                                          std::move(mask), Label("Contract", shape, p));
   }
 
-  std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t rank, const std::vector<int64_t>& strides) {
+  std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t rank,
+                                       const std::vector<int64_t>& strides) {
     std::vector<ArrayIndex> out;
     for (size_t j = 0; j + 1 < n.operands.size(); ++j) {
       const ArrayOperand& o = n.operands[j + 1];
-      out.push_back({AddressOf(o.array), graph_.node(o.array).type, OverSpace(o, rank), n.origins[j], strides[j]});
+      out.push_back({AddressOf(o.array), graph_.node(o.array).type, OverSpace(o, rank),
+                     n.origins[j], strides[j]});
     }
     return out;
   }
 
-  std::unique_ptr<Step> BuildGather(const Pending& p, const ArrayNode& n, const std::string& shape) {
+  std::unique_ptr<Step> BuildGather(const Pending& p, const ArrayNode& n,
+                                    const std::string& shape) {
     const std::vector<int64_t>& source = StridesOf(n.operands[0].array);
     std::vector<int64_t> strides;
     for (int axis : n.indexed) strides.push_back(source[static_cast<size_t>(axis)]);
-    return std::make_unique<GatherStep>(n.type, n.shape, AddressOf(n.operands[0].array),
-                                        OverSpace(n.operands[0], n.shape.size()), BuildIndices(n, n.shape.size(), strides),
-                                        AddressOf(p.id), Label("Gather", shape, p));
+    return std::make_unique<GatherStep>(
+        n.type, n.shape, AddressOf(n.operands[0].array), OverSpace(n.operands[0], n.shape.size()),
+        BuildIndices(n, n.shape.size(), strides), AddressOf(p.id), Label("Gather", shape, p));
   }
 
-  std::unique_ptr<Step> BuildScatter(const Pending& p, const ArrayNode& n, const std::string& shape) {
+  std::unique_ptr<Step> BuildScatter(const Pending& p, const ArrayNode& n,
+                                     const std::string& shape) {
     const std::vector<int64_t> out = DenseStrides(n.shape);
     std::vector<int64_t> direct(n.space.size(), 0), strides(n.origins.size(), 0);
     for (size_t a = 0; a < n.kept.size(); ++a) {
@@ -490,8 +542,8 @@ class Compiler {
     }
     return std::make_unique<ScatterStep>(n.type, n.space, AddressOf(n.operands[0].array),
                                          OverSpace(n.operands[0], n.space.size()), direct,
-                                         BuildIndices(n, n.space.size(), strides), AddressOf(p.id), CellsOf(n.shape),
-                                         Label("Scatter", shape, p));
+                                         BuildIndices(n, n.space.size(), strides), AddressOf(p.id),
+                                         CellsOf(n.shape), Label("Scatter", shape, p));
   }
 
   const ArrayGraph& graph_;
@@ -510,8 +562,8 @@ class Compiler {
 
 }  // namespace
 
-ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots, const PlanOptions& options,
-                           int first_step) {
+ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots,
+                           const PlanOptions& options, int first_step) {
   return Compiler(graph, roots, options, first_step).Compile();
 }
 

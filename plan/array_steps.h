@@ -1,4 +1,5 @@
-// From the array DAG to steps: which arrays are stored, which maps are fused into their readers, where buffers lie.
+// From the array DAG to steps: which arrays are stored, which maps are fused into their readers,
+// where buffers lie.
 #pragma once
 
 #include <memory>
@@ -30,22 +31,23 @@ struct ArrayInput {
 struct ArrayConstant {
   ArrayAddress address;
   TypeId type;
-  int64_t origin, cells;              // origin + i
+  int64_t origin, cells;  // origin + i
 };
 
 struct ArrayProgram {
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<ArrayInput> inputs;
   std::vector<ArrayConstant> constants;
-  absl::flat_hash_map<int, ArrayView> views;   // of stored arrays, inputs and slices
+  absl::flat_hash_map<int, ArrayView> views;  // of stored arrays, inputs and slices
   int64_t arena_bytes = 0;
   int64_t bytes_between_steps = 0;
-  int base_reads = 0;                          // input columns read, each step's counted
+  int base_reads = 0;  // input columns read, each step's counted
   int contractions = 0;
 };
 
-// Steps that store every array of `roots`, numbered from `first_step`. Equal graphs and options give equal programs.
-ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots, const PlanOptions& options,
-                           int first_step);
+// Steps that store every array of `roots`, numbered from `first_step`. Equal graphs and options
+// give equal programs.
+ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots,
+                           const PlanOptions& options, int first_step);
 
 }  // namespace adjoin

@@ -21,14 +21,15 @@ Expr MakeExpr(ExprKind kind, TypeId type) {
 }
 
 ExprRef Finish(Expr e) {
-  uint64_t hash = absl::HashOf(static_cast<int>(e.kind), static_cast<int>(e.type), e.index, e.constant,
-                               static_cast<const void*>(e.function));
+  uint64_t hash = absl::HashOf(static_cast<int>(e.kind), static_cast<int>(e.type), e.index,
+                               e.constant, static_cast<const void*>(e.function));
   for (const ExprRef& arg : e.args) hash = absl::HashOf(hash, arg->hash);
   e.hash = hash;
   return std::make_shared<const Expr>(std::move(e));
 }
 
-void CollectColumns(const ExprRef& expr, absl::flat_hash_map<const Expr*, bool>& seen, std::vector<int>& out) {
+void CollectColumns(const ExprRef& expr, absl::flat_hash_map<const Expr*, bool>& seen,
+                    std::vector<int>& out) {
   if (!seen.emplace(expr.get(), true).second) return;
   if (expr->kind == ExprKind::kColumn) out.push_back(expr->index);
   for (const ExprRef& arg : expr->args) CollectColumns(arg, seen, out);
@@ -69,7 +70,8 @@ std::string ConstantText(const Expr& e) {
 std::string CaseText(const Expr& e, const std::vector<std::string>& names) {
   std::string out = "CASE";
   for (size_t i = 0; i + 1 < e.args.size(); i += 2) {
-    absl::StrAppend(&out, " WHEN ", ToString(e.args[i], names), " THEN ", ToString(e.args[i + 1], names));
+    absl::StrAppend(&out, " WHEN ", ToString(e.args[i], names), " THEN ",
+                    ToString(e.args[i + 1], names));
   }
   if (e.args.size() % 2 == 1 && !IsNullConstant(*e.args.back())) {
     absl::StrAppend(&out, " ELSE ", ToString(e.args.back(), names));
@@ -114,8 +116,9 @@ ExprRef CallExpr(const ScalarFunction* function, std::vector<ExprRef> args, Type
 bool SameExpr(const ExprRef& a, const ExprRef& b) {
   if (a == b) return true;
   if (a == nullptr || b == nullptr || a->hash != b->hash) return false;
-  if (a->kind != b->kind || a->type != b->type || a->index != b->index || a->function != b->function ||
-      a->args.size() != b->args.size() || !(a->constant == b->constant)) {
+  if (a->kind != b->kind || a->type != b->type || a->index != b->index ||
+      a->function != b->function || a->args.size() != b->args.size() ||
+      !(a->constant == b->constant)) {
     return false;
   }
   for (size_t i = 0; i < a->args.size(); ++i) {
@@ -152,7 +155,8 @@ std::vector<ExprRef> Conjuncts(const ExprRef& predicate) {
 
 ExprRef AndAll(const std::vector<ExprRef>& conjuncts) {
   ExprRef out;
-  for (const ExprRef& c : conjuncts) out = out == nullptr ? c : CallExpr(Function("and"), {out, c}, TypeId::kBool);
+  for (const ExprRef& c : conjuncts)
+    out = out == nullptr ? c : CallExpr(Function("and"), {out, c}, TypeId::kBool);
   return out;
 }
 
@@ -178,12 +182,14 @@ std::string ToString(const ExprRef& expr, const std::vector<std::string>& names)
     return absl::StrCat(OperandText(e.args[0], names), " ", ToAbsl(e.function->name));
   }
   if (e.function->infix && e.args.size() == 2) {
-    return absl::StrCat(OperandText(e.args[0], names), " ", ToAbsl(e.function->name), " ", OperandText(e.args[1], names));
+    return absl::StrCat(OperandText(e.args[0], names), " ", ToAbsl(e.function->name), " ",
+                        OperandText(e.args[1], names));
   }
   return absl::StrCat(ToAbsl(e.function->name), "(",
-                      absl::StrJoin(e.args, ", ", [&](std::string* out, const ExprRef& a) {
-                        absl::StrAppend(out, ToString(a, names));
-                      }),
+                      absl::StrJoin(e.args, ", ",
+                                    [&](std::string* out, const ExprRef& a) {
+                                      absl::StrAppend(out, ToString(a, names));
+                                    }),
                       ")");
 }
 

@@ -53,7 +53,8 @@ GridLowering::Maybe GridLowering::LowerScan(const Node&, const Scan& s) {
     out.extents = guard.shape.extents;
   }
   std::vector<int> axis_of(table.schema().fields.size(), -1);
-  for (size_t d = 0; d < out.extents.size(); ++d) axis_of[static_cast<size_t>(table.schema().dims[d])] = static_cast<int>(d);
+  for (size_t d = 0; d < out.extents.size(); ++d)
+    axis_of[static_cast<size_t>(table.schema().dims[d])] = static_cast<int>(d);
   guards_.push_back(guard);
   std::vector<int> all_axes;
   for (size_t d = 0; d < out.extents.size(); ++d) all_axes.push_back(static_cast<int>(d));
@@ -153,7 +154,8 @@ struct GridLowerer {
     GridRelation out = g.in(n, 0);
     GridColumn c;
     c.kind = GridColumn::Kind::kRowId;
-    for (size_t a = 0; a < out.extents.size(); ++a) c.parts.push_back({static_cast<int>(a), {}, 0, out.extents[a]});
+    for (size_t a = 0; a < out.extents.size(); ++a)
+      c.parts.push_back({static_cast<int>(a), {}, 0, out.extents[a]});
     out.columns.push_back(std::move(c));
     return out;
   }
@@ -179,8 +181,8 @@ struct GridLowerer {
 const GridRelation* GridLowering::Lower(const NodeRef& node) {
   auto it = relations_.find(node.get());
   if (it == relations_.end()) {
-    const bool inputs_on_grid =
-        std::all_of(node->inputs.begin(), node->inputs.end(), [&](const NodeRef& i) { return Find(i) != nullptr; });
+    const bool inputs_on_grid = std::all_of(node->inputs.begin(), node->inputs.end(),
+                                            [&](const NodeRef& i) { return Find(i) != nullptr; });
     std::optional<GridRelation> relation;
     if (inputs_on_grid) relation = std::visit(GridLowerer{*this, *node}, node->op);
     relations_.emplace(node.get(), std::move(relation));

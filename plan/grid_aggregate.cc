@@ -1,4 +1,5 @@
-// GROUP BY a subset of the dims is a reduction over the others; a window over whole partitions the same, broadcast back.
+// GROUP BY a subset of the dims is a reduction over the others; a window over whole partitions the
+// same, broadcast back.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -24,9 +25,11 @@ AxisArray Renamed(AxisArray a, const std::vector<int>& to) {
 
 }  // namespace
 
-// Reduces `a` over the axes that are not kept. Axes it does not vary along are not looped over: for a sum they are a
-// factor, for the rest nothing. The result keeps those of `kept` that `a` has, in their order.
-AxisArray GridLowering::Reduce(const GridRelation& r, ReduceOp op, const AxisArray& a, const std::vector<int>& kept) {
+// Reduces `a` over the axes that are not kept. Axes it does not vary along are not looped over: for
+// a sum they are a factor, for the rest nothing. The result keeps those of `kept` that `a` has, in
+// their order.
+AxisArray GridLowering::Reduce(const GridRelation& r, ReduceOp op, const AxisArray& a,
+                               const std::vector<int>& kept) {
   std::vector<int> out_axes, reduced;
   for (int axis : kept) {
     if (HasAxis(a.axes, axis)) out_axes.push_back(axis);
@@ -55,20 +58,24 @@ AxisArray GridLowering::Reduce(const GridRelation& r, ReduceOp op, const AxisArr
     for (int axis : order) n.space.push_back(r.extents[static_cast<size_t>(axis)]);
     ArrayOperand operand{source.id, {}};
     for (int axis : source.axes) {
-      operand.axes.push_back(static_cast<int>(std::find(order.begin(), order.end(), axis) - order.begin()));
+      operand.axes.push_back(
+          static_cast<int>(std::find(order.begin(), order.end(), axis) - order.begin()));
     }
     n.operands.push_back(std::move(operand));
     result = {graph_.Add(std::move(n)), out_axes};
     if (widen) result = Cast(r, result, type);
   }
   if (op == ReduceOp::kSum && repeats != 1) {
-    result = Map(r, ScalarOp::kMultiply, type, {result, Constant(Value::Float(static_cast<double>(repeats)), type)});
+    result = Map(r, ScalarOp::kMultiply, type,
+                 {result, Constant(Value::Float(static_cast<double>(repeats)), type)});
   }
   return result;
 }
 
-// How many cells are ok along the axes not kept, as DOUBLE PRECISION (exact below 2^53); a constant where it is one.
-AxisArray GridLowering::Count(const GridRelation& r, const AxisArray& ok, const std::vector<int>& kept) {
+// How many cells are ok along the axes not kept, as DOUBLE PRECISION (exact below 2^53); a constant
+// where it is one.
+AxisArray GridLowering::Count(const GridRelation& r, const AxisArray& ok,
+                              const std::vector<int>& kept) {
   int64_t cells = 1;
   for (int axis : Others(r, kept)) cells *= r.extents[static_cast<size_t>(axis)];
   if (ok.none()) return Constant(Value::Float(static_cast<double>(cells)), TypeId::kFloat64);
@@ -80,9 +87,9 @@ AxisArray GridLowering::Count(const GridRelation& r, const AxisArray& ok, const 
   return count;
 }
 
-std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(const GridRelation& r, AggregateFunction f,
-                                                                const ExprRef& arg, const ExprRef& filter, TypeId type,
-                                                                const std::vector<int>& kept, bool grouped) {
+std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(
+    const GridRelation& r, AggregateFunction f, const ExprRef& arg, const ExprRef& filter,
+    TypeId type, const std::vector<int>& kept, bool grouped) {
   AxisArray ok = r.mask;
   if (filter != nullptr) {
     auto t = Translate(r, filter);
@@ -96,8 +103,10 @@ std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(const GridRelat
   if (!value) return std::nullopt;
   ok = And(r, ok, value->valid);
   if (f == AggregateFunction::kCount) return Typed{Cast(r, Count(r, ok, kept), TypeId::kInt64), {}};
-  if (!IsFloat(arg->type)) return std::nullopt;  // exact integer sums, booleans and text: the Rows layout
-  // NULL where nothing was aggregated. A group that exists has a row: only NULLs and filters can leave nothing.
+  if (!IsFloat(arg->type))
+    return std::nullopt;  // exact integer sums, booleans and text: the Rows layout
+  // NULL where nothing was aggregated. A group that exists has a row: only NULLs and filters can
+  // leave nothing.
   AxisArray some;
   const bool whole_group = grouped && ok.id == r.mask.id && ok.axes == r.mask.axes;
   if (!ok.none() && !whole_group) some = Simplify(Reduce(r, ReduceOp::kAny, ok, kept));
@@ -120,7 +129,8 @@ std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(const GridRelat
   }
 }
 
-std::optional<std::vector<int>> GridLowering::KeyAxes(const GridRelation& r, const std::vector<ExprRef>& keys) {
+std::optional<std::vector<int>> GridLowering::KeyAxes(const GridRelation& r,
+                                                      const std::vector<ExprRef>& keys) {
   std::vector<int> axes;
   for (const ExprRef& key : keys) {
     if (key->kind != ExprKind::kColumn) return std::nullopt;
@@ -131,9 +141,10 @@ std::optional<std::vector<int>> GridLowering::KeyAxes(const GridRelation& r, con
   return axes;
 }
 
-// Groups come in first-seen order, which is the input's axis order; their arrays lie in the order of the keys, as the
-// query wrote them, so that products find the layout they are read in.
-std::vector<int> GridLowering::KeepAxes(const GridRelation& r, std::vector<int> kept, GridRelation& out) {
+// Groups come in first-seen order, which is the input's axis order; their arrays lie in the order
+// of the keys, as the query wrote them, so that products find the layout they are read in.
+std::vector<int> GridLowering::KeepAxes(const GridRelation& r, std::vector<int> kept,
+                                        GridRelation& out) {
   std::sort(kept.begin(), kept.end());
   std::vector<int> to(r.extents.size(), -1);
   for (int axis : kept) {
@@ -155,7 +166,8 @@ GridLowering::Maybe GridLowering::LowerGroupBy(const Node& n, const GroupBy& g) 
     out.columns.push_back(std::move(c));
   }
   for (const Aggregate& a : g.aggregates) {
-    const bool extreme = a.function == AggregateFunction::kMin || a.function == AggregateFunction::kMax;
+    const bool extreme =
+        a.function == AggregateFunction::kMin || a.function == AggregateFunction::kMax;
     if (a.distinct && !extreme) return std::nullopt;
     auto value = ReduceAggregate(r, a.function, a.arg, a.filter, a.type, *kept, !g.keys.empty());
     if (!value) return std::nullopt;
@@ -167,7 +179,8 @@ GridLowering::Maybe GridLowering::LowerGroupBy(const Node& n, const GroupBy& g) 
     out.columns.push_back(std::move(c));
   }
   // A group exists where some row does; without keys there always is one.
-  if (!r.mask.none() && !g.keys.empty()) out.mask = Renamed(Simplify(Reduce(r, ReduceOp::kAny, r.mask, *kept)), to);
+  if (!r.mask.none() && !g.keys.empty())
+    out.mask = Renamed(Simplify(Reduce(r, ReduceOp::kAny, r.mask, *kept)), to);
   return out;
 }
 
@@ -180,15 +193,29 @@ GridLowering::Maybe GridLowering::LowerWindow(const Node& n, const Window& w) {
   for (const WindowCall& call : w.calls) {
     AggregateFunction f;
     switch (call.function) {
-      case WindowFunction::kCountStar: f = AggregateFunction::kCountStar; break;
-      case WindowFunction::kCount: f = AggregateFunction::kCount; break;
-      case WindowFunction::kSum: f = AggregateFunction::kSum; break;
-      case WindowFunction::kAvg: f = AggregateFunction::kAvg; break;
-      case WindowFunction::kMin: f = AggregateFunction::kMin; break;
-      case WindowFunction::kMax: f = AggregateFunction::kMax; break;
-      default: return std::nullopt;
+      case WindowFunction::kCountStar:
+        f = AggregateFunction::kCountStar;
+        break;
+      case WindowFunction::kCount:
+        f = AggregateFunction::kCount;
+        break;
+      case WindowFunction::kSum:
+        f = AggregateFunction::kSum;
+        break;
+      case WindowFunction::kAvg:
+        f = AggregateFunction::kAvg;
+        break;
+      case WindowFunction::kMin:
+        f = AggregateFunction::kMin;
+        break;
+      case WindowFunction::kMax:
+        f = AggregateFunction::kMax;
+        break;
+      default:
+        return std::nullopt;
     }
-    auto value = ReduceAggregate(r, f, call.args.empty() ? nullptr : call.args[0], call.filter, call.type, *kept, true);
+    auto value = ReduceAggregate(r, f, call.args.empty() ? nullptr : call.args[0], call.filter,
+                                 call.type, *kept, true);
     if (!value) return std::nullopt;
     GridColumn c;
     c.kind = GridColumn::Kind::kArray;

@@ -1,5 +1,5 @@
-// Products of grids: the pairs of a join summed over some axes, as one array contraction where nothing but zeros can
-// stand for the pairs that take no part.
+// Products of grids: the pairs of a join summed over some axes, as one array contraction where
+// nothing but zeros can stand for the pairs that take no part.
 #include <algorithm>
 #include <utility>
 
@@ -33,16 +33,21 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
   const AxisArray ok = And(r, r.mask, And(r, lhs->valid, rhs->valid));
   const AxisArray zero = Constant(Value::Float(0), type);
   const auto within = [](const AxisArray& a, const AxisArray& b) {
-    return std::all_of(a.axes.begin(), a.axes.end(), [&](int axis) { return HasAxis(b.axes, axis); });
+    return std::all_of(a.axes.begin(), a.axes.end(),
+                       [&](int axis) { return HasAxis(b.axes, axis); });
   };
-  // A cell that takes no part must not add: a zero in one factor is not enough where the other is infinite or NaN.
-  AxisArray x = Select(r, lhs->valid, lhs->value, zero), y = Select(r, rhs->valid, rhs->value, zero);
+  // A cell that takes no part must not add: a zero in one factor is not enough where the other is
+  // infinite or NaN.
+  AxisArray x = Select(r, lhs->valid, lhs->value, zero),
+            y = Select(r, rhs->valid, rhs->value, zero);
   const bool partly = !lhs->valid.none() || !rhs->valid.none();
-  const bool mask_summed = !r.mask.none() && !std::all_of(r.mask.axes.begin(), r.mask.axes.end(),
-                                                          [&](int axis) { return HasAxis(*kept, axis); });
+  const bool mask_summed =
+      !r.mask.none() && !std::all_of(r.mask.axes.begin(), r.mask.axes.end(),
+                                     [&](int axis) { return HasAxis(*kept, axis); });
   bool as_product = !partly, one_zeroed = false;
   if (mask_summed && as_product) {
-    // Both factors are zero where the mask is false, if both vary along it; else the one that does, x, is.
+    // Both factors are zero where the mask is false, if both vary along it; else the one that does,
+    // x, is.
     const bool in_x = within(r.mask, x), in_y = within(r.mask, y);
     if (in_y && !in_x) std::swap(x, y);
     if (in_x || in_y) x = Select(r, r.mask, x, zero);
@@ -61,7 +66,8 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
     keep.insert(keep.end(), contracted.begin(), contracted.end());
     int64_t repeats = 1;
     for (int a = 0; a < static_cast<int>(r.extents.size()); ++a) {
-      if (!HasAxis(keep, a) && !HasAxis(x.axes, a) && !HasAxis(y.axes, a)) repeats *= r.extents[static_cast<size_t>(a)];
+      if (!HasAxis(keep, a) && !HasAxis(x.axes, a) && !HasAxis(y.axes, a))
+        repeats *= r.extents[static_cast<size_t>(a)];
     }
     const auto own = [&](const AxisArray& f) {  // reduces only along axes that f has
       std::vector<int> mine = keep;
@@ -85,23 +91,28 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
     space.insert(space.end(), contracted.begin(), contracted.end());
     for (int axis : space) product.space.push_back(r.extents[static_cast<size_t>(axis)]);
     std::vector<const AxisArray*> factors = {&x, &y};
-    // What was summed beforehand no longer has its own pairs: then y has none of the mask's axes either.
+    // What was summed beforehand no longer has its own pairs: then y has none of the mask's axes
+    // either.
     const auto in_space = [&](int axis) { return HasAxis(space, axis); };
-    if (one_zeroed && std::all_of(r.mask.axes.begin(), r.mask.axes.end(), in_space)) factors.push_back(&r.mask);
+    if (one_zeroed && std::all_of(r.mask.axes.begin(), r.mask.axes.end(), in_space))
+      factors.push_back(&r.mask);
     for (const AxisArray* f : factors) {
       ArrayOperand o{f->id, {}};
       for (int axis : f->axes) {
-        o.axes.push_back(static_cast<int>(std::find(space.begin(), space.end(), axis) - space.begin()));
+        o.axes.push_back(
+            static_cast<int>(std::find(space.begin(), space.end(), axis) - space.begin()));
       }
       product.operands.push_back(std::move(o));
     }
     sum.id = graph_.Add(std::move(product));
     ++contractions_;
     if (repeats != 1) {
-      sum = Map(r, ScalarOp::kMultiply, type, {sum, Constant(Value::Float(static_cast<double>(repeats)), type)});
+      sum = Map(r, ScalarOp::kMultiply, type,
+                {sum, Constant(Value::Float(static_cast<double>(repeats)), type)});
     }
   } else {
-    sum = Reduce(r, ReduceOp::kSum, Select(r, ok, Map(r, ScalarOp::kMultiply, type, {x, y}), zero), *kept);
+    sum = Reduce(r, ReduceOp::kSum, Select(r, ok, Map(r, ScalarOp::kMultiply, type, {x, y}), zero),
+                 *kept);
   }
 
   AxisArray some;
@@ -118,7 +129,8 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
     column.axis = to[static_cast<size_t>(column.axis)];
     out.columns.push_back(std::move(column));
   }
-  const auto array_column = [&](const AxisArray& value, const AxisArray& valid, TypeId column_type) {
+  const auto array_column = [&](const AxisArray& value, const AxisArray& valid,
+                                TypeId column_type) {
     GridColumn column;
     column.kind = GridColumn::Kind::kArray;
     column.type = column_type;
@@ -128,7 +140,8 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
   };
   array_column(sum, some, type);
   if (c.count) array_column(Cast(r, Count(r, r.mask, *kept), TypeId::kInt64), {}, TypeId::kInt64);
-  if (!r.mask.none() && !keys.empty()) out.mask = renamed(Simplify(Reduce(r, ReduceOp::kAny, r.mask, *kept)));
+  if (!r.mask.none() && !keys.empty())
+    out.mask = renamed(Simplify(Reduce(r, ReduceOp::kAny, r.mask, *kept)));
   return out;
 }
 

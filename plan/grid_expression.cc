@@ -1,4 +1,5 @@
-// Scalar expressions over a Grid relation: one map node a function, validity as an array of its own where NULLs can be.
+// Scalar expressions over a Grid relation: one map node a function, validity as an array of its own
+// where NULLs can be.
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +13,14 @@ namespace {
 bool CanRaise(ScalarOp op, TypeId operand) {
   if (!IsInteger(operand)) return false;
   switch (op) {
-    case ScalarOp::kAdd: case ScalarOp::kSubtract: case ScalarOp::kMultiply: case ScalarOp::kDivide:
-    case ScalarOp::kRemainder: case ScalarOp::kNegate: case ScalarOp::kAbs: case ScalarOp::kShiftLeft:
+    case ScalarOp::kAdd:
+    case ScalarOp::kSubtract:
+    case ScalarOp::kMultiply:
+    case ScalarOp::kDivide:
+    case ScalarOp::kRemainder:
+    case ScalarOp::kNegate:
+    case ScalarOp::kAbs:
+    case ScalarOp::kShiftLeft:
       return true;
     default:
       return false;
@@ -27,7 +34,8 @@ bool CastCanRaise(TypeId from, TypeId to) {
 
 }  // namespace
 
-AxisArray GridLowering::Map(const GridRelation& r, ScalarOp op, TypeId type, const std::vector<AxisArray>& args) {
+AxisArray GridLowering::Map(const GridRelation& r, ScalarOp op, TypeId type,
+                            const std::vector<AxisArray>& args) {
   std::vector<int> axes;
   for (const AxisArray& a : args) axes.insert(axes.end(), a.axes.begin(), a.axes.end());
   std::sort(axes.begin(), axes.end());
@@ -40,7 +48,8 @@ AxisArray GridLowering::Map(const GridRelation& r, ScalarOp op, TypeId type, con
   for (const AxisArray& a : args) {
     ArrayOperand operand{a.id, {}};
     for (int axis : a.axes) {
-      operand.axes.push_back(static_cast<int>(std::lower_bound(axes.begin(), axes.end(), axis) - axes.begin()));
+      operand.axes.push_back(
+          static_cast<int>(std::lower_bound(axes.begin(), axes.end(), axis) - axes.begin()));
     }
     n.operands.push_back(std::move(operand));
   }
@@ -50,8 +59,10 @@ AxisArray GridLowering::Map(const GridRelation& r, ScalarOp op, TypeId type, con
 AxisArray GridLowering::Cast(const GridRelation& r, const AxisArray& a, TypeId type) {
   const ArrayNode& n = graph_.node(a.id);
   if (n.type == type) return a;
-  if (n.op == ArrayOp::kConstant && IsFloat(type) && !n.constant.is_null() && !n.constant.is_bool()) {
-    const double v = n.constant.is_int() ? static_cast<double>(n.constant.as_int()) : n.constant.as_float();
+  if (n.op == ArrayOp::kConstant && IsFloat(type) && !n.constant.is_null() &&
+      !n.constant.is_bool()) {
+    const double v =
+        n.constant.is_int() ? static_cast<double>(n.constant.as_int()) : n.constant.as_float();
     return Constant(Value::Float(type == TypeId::kFloat32 ? static_cast<float>(v) : v), type);
   }
   return Map(r, ScalarOp::kCount, type, {a});
@@ -79,7 +90,8 @@ AxisArray GridLowering::Not(const GridRelation& r, const AxisArray& a) {
   return Map(r, ScalarOp::kNot, TypeId::kBool, {a});
 }
 
-AxisArray GridLowering::Select(const GridRelation& r, const AxisArray& condition, const AxisArray& a, const AxisArray& b) {
+AxisArray GridLowering::Select(const GridRelation& r, const AxisArray& condition,
+                               const AxisArray& a, const AxisArray& b) {
   if (condition.none() || graph_.IsConstant(condition.id, true)) return a;
   if (graph_.IsConstant(condition.id, false)) return b;
   if (a.id == b.id && a.axes == b.axes) return a;
@@ -89,7 +101,8 @@ AxisArray GridLowering::Select(const GridRelation& r, const AxisArray& condition
 AxisArray GridLowering::Simplify(const AxisArray& mask) {
   if (mask.none() || graph_.IsConstant(mask.id, true)) return {};
   const auto cells = graph_.Evaluate(mask.id);
-  if (cells && std::all_of(cells->begin(), cells->end(), [](double v) { return v != 0; })) return {};
+  if (cells && std::all_of(cells->begin(), cells->end(), [](double v) { return v != 0; }))
+    return {};
   return mask;
 }
 
@@ -110,19 +123,22 @@ AxisArray GridLowering::ToArray(const GridRelation& r, const GridColumn& c) {
   int64_t stride = 1;
   for (size_t p = c.parts.size(); p-- > 0;) {
     const GridColumn::Part& part = c.parts[p];
-    AxisArray position = part.axis >= 0 ? index(part.axis, part.origin, TypeId::kInt64) : Cast(r, part.index, TypeId::kInt64);
+    AxisArray position = part.axis >= 0 ? index(part.axis, part.origin, TypeId::kInt64)
+                                        : Cast(r, part.index, TypeId::kInt64);
     if (part.axis < 0 && part.origin != 0) {
-      position = Map(r, ScalarOp::kSubtract, TypeId::kInt64, {position, Constant(Value::Int(part.origin), TypeId::kInt64)});
+      position = Map(r, ScalarOp::kSubtract, TypeId::kInt64,
+                     {position, Constant(Value::Int(part.origin), TypeId::kInt64)});
     }
-    const AxisArray scaled =
-        Map(r, ScalarOp::kMultiply, TypeId::kInt64, {position, Constant(Value::Int(stride), TypeId::kInt64)});
+    const AxisArray scaled = Map(r, ScalarOp::kMultiply, TypeId::kInt64,
+                                 {position, Constant(Value::Int(stride), TypeId::kInt64)});
     sum = Map(r, ScalarOp::kAdd, TypeId::kInt64, {sum, scaled});
     stride *= part.extent;
   }
   return sum;
 }
 
-std::optional<GridLowering::Typed> GridLowering::Translate(const GridRelation& r, const ExprRef& expr) {
+std::optional<GridLowering::Typed> GridLowering::Translate(const GridRelation& r,
+                                                           const ExprRef& expr) {
   const Expr& e = *expr;
   switch (e.kind) {
     case ExprKind::kColumn: {
@@ -133,7 +149,9 @@ std::optional<GridLowering::Typed> GridLowering::Translate(const GridRelation& r
     case ExprKind::kConstant: {
       if (e.type == TypeId::kText) return std::nullopt;
       if (!e.constant.is_null()) return Typed{Constant(e.constant, e.type), {}};
-      const Value zero = IsFloat(e.type) ? Value::Float(0) : e.type == TypeId::kBool ? Value::Bool(false) : Value::Int(0);
+      const Value zero = IsFloat(e.type)           ? Value::Float(0)
+                         : e.type == TypeId::kBool ? Value::Bool(false)
+                                                   : Value::Int(0);
       return Typed{Constant(zero, e.type), Constant(Value::Bool(false), TypeId::kBool)};
     }
     case ExprKind::kParameter: {
@@ -153,9 +171,11 @@ std::optional<GridLowering::Typed> GridLowering::Translate(const GridRelation& r
   return std::nullopt;
 }
 
-std::optional<GridLowering::Typed> GridLowering::TranslateCall(const GridRelation& r, const Expr& e) {
+std::optional<GridLowering::Typed> GridLowering::TranslateCall(const GridRelation& r,
+                                                               const Expr& e) {
   const ScalarFunction& f = *e.function;
-  if (f.null_rule != NullRule::kStrict && f.null_rule != NullRule::kCast && f.null_rule != NullRule::kIdentity) {
+  if (f.null_rule != NullRule::kStrict && f.null_rule != NullRule::kCast &&
+      f.null_rule != NullRule::kIdentity) {
     return TranslateSelecting(r, e);
   }
   std::vector<AxisArray> values;
@@ -169,15 +189,18 @@ std::optional<GridLowering::Typed> GridLowering::TranslateCall(const GridRelatio
   const TypeId operand = e.args[0]->type;
   if (f.null_rule == NullRule::kIdentity) return Typed{values[0], valid};
   if (f.null_rule == NullRule::kCast) {
-    if (e.type == TypeId::kText || operand == TypeId::kText || CastCanRaise(operand, e.type)) return std::nullopt;
+    if (e.type == TypeId::kText || operand == TypeId::kText || CastCanRaise(operand, e.type))
+      return std::nullopt;
     return Typed{Cast(r, values[0], e.type), valid};
   }
-  if (operand == TypeId::kText || CanRaise(f.op, operand) || Kernels().at(f.op, operand) == nullptr) return std::nullopt;
+  if (operand == TypeId::kText || CanRaise(f.op, operand) || Kernels().at(f.op, operand) == nullptr)
+    return std::nullopt;
   return Typed{Map(r, f.op, e.type, values), valid};
 }
 
 // Functions with a NULL rule of their own, spelled out over values and validities.
-std::optional<GridLowering::Typed> GridLowering::TranslateSelecting(const GridRelation& r, const Expr& e) {
+std::optional<GridLowering::Typed> GridLowering::TranslateSelecting(const GridRelation& r,
+                                                                    const Expr& e) {
   std::vector<Typed> a;
   for (const ExprRef& arg : e.args) {
     auto t = Translate(r, arg);
@@ -214,7 +237,8 @@ std::optional<GridLowering::Typed> GridLowering::TranslateSelecting(const GridRe
         const AxisArray valid = !nulls ? AxisArray{}
                                        : Select(r, taken, value.valid.none() ? True() : value.valid,
                                                 out.valid.none() ? True() : out.valid);
-        // Where one side is NULL its value does not matter: keep the other, and no select is needed.
+        // Where one side is NULL its value does not matter: keep the other, and no select is
+        // needed.
         const bool else_null = !out.valid.none() && graph_.IsConstant(out.valid.id, false);
         out = {else_null ? value.value : Select(r, taken, value.value, out.value), valid};
         if (!out.valid.none() && graph_.IsConstant(out.valid.id, true)) out.valid = {};
@@ -234,14 +258,17 @@ std::optional<GridLowering::Typed> GridLowering::TranslateSelecting(const GridRe
     }
     case NullRule::kNullIf: {
       if (e.args[0]->type == TypeId::kText) return std::nullopt;
-      const AxisArray equal = And(r, And(r, a[0].valid, a[1].valid),
-                                  Map(r, ScalarOp::kEqual, TypeId::kBool, {a[0].value, a[1].value}));
+      const AxisArray equal =
+          And(r, And(r, a[0].valid, a[1].valid),
+              Map(r, ScalarOp::kEqual, TypeId::kBool, {a[0].value, a[1].value}));
       return Typed{a[0].value, And(r, a[0].valid, Not(r, equal))};
     }
     case NullRule::kAccumulate: {
       const bool left_all = a[0].valid.none(), right_all = a[1].valid.none();
-      const AxisArray left = left_all ? a[0].value : Select(r, a[0].valid, a[0].value, zero(e.type));
-      const AxisArray right = right_all ? a[1].value : Select(r, a[1].valid, a[1].value, zero(e.type));
+      const AxisArray left =
+          left_all ? a[0].value : Select(r, a[0].valid, a[0].value, zero(e.type));
+      const AxisArray right =
+          right_all ? a[1].value : Select(r, a[1].valid, a[1].value, zero(e.type));
       return Typed{Map(r, ScalarOp::kAdd, e.type, {left, right}), Or(r, a[0].valid, a[1].valid)};
     }
     case NullRule::kGreatest:
@@ -249,8 +276,8 @@ std::optional<GridLowering::Typed> GridLowering::TranslateSelecting(const GridRe
       const bool greatest = e.function->null_rule == NullRule::kGreatest;
       Typed out = a[0];
       for (size_t i = 1; i < a.size(); ++i) {
-        AxisArray value =
-            Map(r, greatest ? ScalarOp::kGreatest : ScalarOp::kLeast, e.type, {out.value, a[i].value});
+        AxisArray value = Map(r, greatest ? ScalarOp::kGreatest : ScalarOp::kLeast, e.type,
+                              {out.value, a[i].value});
         value = Select(r, a[i].valid, Select(r, out.valid, value, a[i].value), out.value);
         out = {value, Or(r, out.valid, a[i].valid)};
       }

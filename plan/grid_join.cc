@@ -1,4 +1,5 @@
-// Joins of grids unify axes; a key on a value column becomes a gather, and collecting by row ids its scatter.
+// Joins of grids unify axes; a key on a value column becomes a gather, and collecting by row ids
+// its scatter.
 #include <algorithm>
 #include <utility>
 
@@ -11,8 +12,8 @@ namespace {
 // The column that a join key is, also below a cast that widens an integer.
 int KeyColumn(const ExprRef& e) {
   const Expr* at = e.get();
-  while (at->kind == ExprKind::kCall && at->function->null_rule == NullRule::kCast && IsInteger(at->type) &&
-         IsInteger(at->args[0]->type) && at->args[0]->type <= at->type) {
+  while (at->kind == ExprKind::kCall && at->function->null_rule == NullRule::kCast &&
+         IsInteger(at->type) && IsInteger(at->args[0]->type) && at->args[0]->type <= at->type) {
     at = at->args[0].get();
   }
   return at->kind == ExprKind::kColumn ? at->index : -1;
@@ -20,8 +21,8 @@ int KeyColumn(const ExprRef& e) {
 
 }  // namespace
 
-// Where each axis of the right relation went: onto an axis of the joined one from `origin` on (right index = joined
-// index + origin), or to the position `index` - origin.
+// Where each axis of the right relation went: onto an axis of the joined one from `origin` on
+// (right index = joined index + origin), or to the position `index` - origin.
 struct GridLowering::Placement {
   struct Axis {
     int axis = -1;
@@ -32,25 +33,29 @@ struct GridLowering::Placement {
   std::vector<Axis> axes;
 };
 
-std::optional<GridLowering::Placement> GridLowering::Unify(GridRelation& left, const GridRelation& right,
-                                                           const std::vector<std::pair<int, int>>& keys,
-                                                           bool keep_left_rows) {
+std::optional<GridLowering::Placement> GridLowering::Unify(
+    GridRelation& left, const GridRelation& right, const std::vector<std::pair<int, int>>& keys,
+    bool keep_left_rows) {
   Placement p;
   p.axes.resize(right.extents.size());
   using Kind = GridColumn::Kind;
-  // Left index + left_origin and right index + right_origin are the same number. Each left row must find its match.
+  // Left index + left_origin and right index + right_origin are the same number. Each left row must
+  // find its match.
   const auto along = [&](int left_axis, int64_t left_origin, int right_axis, int64_t right_origin) {
     Placement::Axis& at = p.axes[static_cast<size_t>(right_axis)];
     const int64_t offset = left_origin - right_origin;
     if (at.placed) return at.axis == left_axis && at.origin == offset;
     const int64_t left_extent = left.extents[static_cast<size_t>(left_axis)];
-    if (offset < 0 || offset + left_extent > right.extents[static_cast<size_t>(right_axis)]) return false;
+    if (offset < 0 || offset + left_extent > right.extents[static_cast<size_t>(right_axis)])
+      return false;
     at = {left_axis, {}, offset, true};
     return true;
   };
   const auto indexed = [&](const AxisArray& index, int right_axis, int64_t origin) {
     Placement::Axis& at = p.axes[static_cast<size_t>(right_axis)];
-    if (at.placed) return at.axis < 0 && at.index.id == index.id && at.index.axes == index.axes && at.origin == origin;
+    if (at.placed)
+      return at.axis < 0 && at.index.id == index.id && at.index.axes == index.axes &&
+             at.origin == origin;
     at = {-1, index, origin, true};
     return true;
   };
@@ -73,7 +78,11 @@ std::optional<GridLowering::Placement> GridLowering::Unify(GridRelation& left, c
       const ArrayNode* source = &graph_.node(lc.value.id);
       if (source->op == ArrayOp::kGather) source = &graph_.node(source->operands[0].array);
       if (source->op != ArrayOp::kInput) return std::nullopt;
-      Guard guard{Guard::Kind::kInRange, source->table_id, source->column, {}, rc.origin,
+      Guard guard{Guard::Kind::kInRange,
+                  source->table_id,
+                  source->column,
+                  {},
+                  rc.origin,
                   rc.origin + right.extents[static_cast<size_t>(rc.axis)]};
       if (!Holds(guard, *tables_.find(guard.table_id)->second)) return std::nullopt;
       if (!indexed(lc.value, rc.axis, rc.origin)) return std::nullopt;
@@ -91,8 +100,8 @@ std::optional<GridLowering::Placement> GridLowering::Unify(GridRelation& left, c
   return p;
 }
 
-AxisArray GridLowering::Place(const GridRelation& joined, const Placement& p, const GridRelation& right,
-                              const AxisArray& a) {
+AxisArray GridLowering::Place(const GridRelation& joined, const Placement& p,
+                              const GridRelation& right, const AxisArray& a) {
   if (a.none()) return a;
   AxisArray source = a;
   // Narrower on the left: a view of the part that is met.
@@ -151,8 +160,8 @@ AxisArray GridLowering::Place(const GridRelation& joined, const Placement& p, co
   return {graph_.Add(std::move(n)), std::move(axes)};
 }
 
-GridColumn GridLowering::PlaceColumn(const GridRelation& joined, const Placement& p, const GridRelation& right,
-                                     const GridColumn& c) {
+GridColumn GridLowering::PlaceColumn(const GridRelation& joined, const Placement& p,
+                                     const GridRelation& right, const GridColumn& c) {
   GridColumn out = c;
   out.valid = Place(joined, p, right, c.valid);
   if (c.kind == GridColumn::Kind::kArray) out.value = Place(joined, p, right, c.value);
@@ -183,9 +192,10 @@ GridColumn GridLowering::PlaceColumn(const GridRelation& joined, const Placement
   return out;
 }
 
-std::optional<GridRelation> GridLowering::JoinRelations(const GridRelation& left, const GridRelation& right,
-                                                        const std::vector<JoinKey>& keys, bool keep_left_rows,
-                                                        Placement* placement) {
+std::optional<GridRelation> GridLowering::JoinRelations(const GridRelation& left,
+                                                        const GridRelation& right,
+                                                        const std::vector<JoinKey>& keys,
+                                                        bool keep_left_rows, Placement* placement) {
   std::vector<std::pair<int, int>> columns;
   for (const JoinKey& k : keys) {
     columns.emplace_back(KeyColumn(k.left), KeyColumn(k.right));
@@ -247,9 +257,11 @@ GridLowering::Maybe GridLowering::LowerJoin(const Node& n, const Join& j) {
     Placement of_left;
     out = JoinRelations(right, left, swapped, false, &of_left);
     if (!out) return std::nullopt;
-    std::rotate(out->columns.begin(), out->columns.begin() + static_cast<ptrdiff_t>(right.columns.size()),
+    std::rotate(out->columns.begin(),
+                out->columns.begin() + static_cast<ptrdiff_t>(right.columns.size()),
                 out->columns.end());
-    // Left rows first, as the Rows join has them; an axis that became an index has no place in the order.
+    // Left rows first, as the Rows join has them; an axis that became an index has no place in the
+    // order.
     std::vector<int> order;
     for (const Placement::Axis& axis : of_left.axes) {
       if (axis.axis >= 0 && !HasAxis(order, axis.axis)) order.push_back(axis.axis);
@@ -270,7 +282,8 @@ GridLowering::Maybe GridLowering::LowerJoin(const Node& n, const Join& j) {
 
 GridLowering::Maybe GridLowering::LowerLookup(const Node& n, const Lookup& l) {
   std::vector<JoinKey> keys;
-  for (size_t k = 0; k < l.left_keys.size(); ++k) keys.push_back({l.left_keys[k], l.right_keys[k], true});
+  for (size_t k = 0; k < l.left_keys.size(); ++k)
+    keys.push_back({l.left_keys[k], l.right_keys[k], true});
   return JoinRelations(in(n, 0), in(n, 1), keys, true);
 }
 
@@ -290,11 +303,12 @@ GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) 
   bool scatters = false;
   for (size_t a = 0; a < rank; ++a) {
     const GridColumn::Part& part = key.parts[a];
-    if (own.parts[a].axis != static_cast<int>(a) || own.parts[a].origin != 0 || part.extent != left.extents[a]) {
+    if (own.parts[a].axis != static_cast<int>(a) || own.parts[a].origin != 0 ||
+        part.extent != left.extents[a]) {
       return std::nullopt;
     }
-    if (part.axis >= 0 && part.origin == 0 && right.extents[static_cast<size_t>(part.axis)] == part.extent &&
-        !HasAxis(used, part.axis)) {
+    if (part.axis >= 0 && part.origin == 0 &&
+        right.extents[static_cast<size_t>(part.axis)] == part.extent && !HasAxis(used, part.axis)) {
       direct[a] = part.axis;
       used.push_back(part.axis);
       continue;
@@ -313,7 +327,8 @@ GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) 
     index_axes.insert(index_axes.end(), index[a].axes.begin(), index[a].axes.end());
   }
 
-  // Adds `v` up at the left's cells; output axes that it does not vary along are left out where nothing scatters there.
+  // Adds `v` up at the left's cells; output axes that it does not vary along are left out where
+  // nothing scatters there.
   const auto collect = [&](const AxisArray& v, ReduceOp op) -> AxisArray {
     std::vector<int> kept;
     for (size_t a = 0; a < rank; ++a) {
@@ -338,7 +353,8 @@ GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) 
     const auto operand = [&](const AxisArray& array) {
       ArrayOperand o{array.id, {}};
       for (int axis : array.axes) {
-        o.axes.push_back(static_cast<int>(std::lower_bound(space.begin(), space.end(), axis) - space.begin()));
+        o.axes.push_back(
+            static_cast<int>(std::lower_bound(space.begin(), space.end(), axis) - space.begin()));
       }
       return o;
     };
@@ -348,7 +364,8 @@ GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) 
     for (size_t a = 0; a < rank; ++a) {
       if (direct[a] >= 0) {
         if (!HasAxis(space, direct[a])) continue;
-        s.kept.push_back(static_cast<int>(std::lower_bound(space.begin(), space.end(), direct[a]) - space.begin()));
+        s.kept.push_back(static_cast<int>(std::lower_bound(space.begin(), space.end(), direct[a]) -
+                                          space.begin()));
       } else {
         s.operands.push_back(operand(index[a]));
         s.origins.push_back(origins[a]);
@@ -371,9 +388,11 @@ GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) 
     column.type = e->type;
     column.value = collect(Select(right, ok, t->value, zero), ReduceOp::kSum);
     if (scatters) {
-      const AxisArray ones = ok.none() ? Constant(Value::Float(1), TypeId::kFloat64) : Cast(right, ok, TypeId::kFloat64);
+      const AxisArray ones = ok.none() ? Constant(Value::Float(1), TypeId::kFloat64)
+                                       : Cast(right, ok, TypeId::kFloat64);
       const AxisArray count = collect(ones, ReduceOp::kSum);
-      column.valid = Map(left, ScalarOp::kLess, TypeId::kBool, {Constant(Value::Float(0), TypeId::kFloat64), count});
+      column.valid = Map(left, ScalarOp::kLess, TypeId::kBool,
+                         {Constant(Value::Float(0), TypeId::kFloat64), count});
     } else if (!ok.none()) {
       column.valid = Simplify(collect(ok, ReduceOp::kAny));
     }

@@ -12,8 +12,8 @@
 namespace adjoin {
 namespace {
 
-// ---- Identity. One walk over the parts of an operator serves hashing and comparison: each part is a flat key of
-// expressions and numbers, in a fixed order.
+// ---- Identity. One walk over the parts of an operator serves hashing and comparison: each part is
+// a flat key of expressions and numbers, in a fixed order.
 
 struct Key {
   std::vector<ExprRef> exprs;
@@ -25,8 +25,9 @@ struct Key {
     for (const ExprRef& e : list) exprs.push_back(e);
   }
   template <typename T>
-    requires(std::is_integral_v<T> || std::is_enum_v<T>)
-  void Add(T v) { numbers.push_back(static_cast<int64_t>(v)); }
+  requires(std::is_integral_v<T> || std::is_enum_v<T>) void Add(T v) {
+    numbers.push_back(static_cast<int64_t>(v));
+  }
   void Add(const std::vector<int>& list) {
     numbers.push_back(static_cast<int64_t>(list.size()));
     numbers.insert(numbers.end(), list.begin(), list.end());
@@ -61,9 +62,11 @@ struct KeyMaker {
   }
   void operator()(const Window& w) {
     key.Add(w.partition), key.Add(w.order);
-    key.Add(w.frame.mode), key.Add(w.frame.start), key.Add(w.frame.end), key.Add(w.frame.start_offset);
+    key.Add(w.frame.mode), key.Add(w.frame.start), key.Add(w.frame.end),
+        key.Add(w.frame.start_offset);
     key.Add(w.frame.end_offset), key.Add(w.frame.exclusion);
-    for (const WindowCall& c : w.calls) key.Add(c.function), key.Add(c.args), key.Add(c.filter), key.Add(c.type);
+    for (const WindowCall& c : w.calls)
+      key.Add(c.function), key.Add(c.args), key.Add(c.filter), key.Add(c.type);
   }
   void operator()(const Sort& s) { key.Add(s.keys); }
   void operator()(const Limit& l) { key.Add(l.limit), key.Add(l.offset); }
@@ -75,9 +78,12 @@ struct KeyMaker {
   }
   void operator()(const RowId&) {}
   void operator()(const Lookup& l) { key.Add(l.left_keys), key.Add(l.right_keys); }
-  void operator()(const Collect& c) { key.Add(c.left_key), key.Add(c.right_key), key.Add(c.values); }
+  void operator()(const Collect& c) {
+    key.Add(c.left_key), key.Add(c.right_key), key.Add(c.values);
+  }
   void operator()(const Require& r) {
-    key.Add(r.what), key.Add(r.columns), key.texts.push_back(r.sqlstate), key.texts.push_back(r.message);
+    key.Add(r.what), key.Add(r.columns), key.texts.push_back(r.sqlstate),
+        key.texts.push_back(r.message);
   }
   void operator()(const Derivative& d) { key.Add(d.columns); }
 };
@@ -110,12 +116,14 @@ struct Output {
 };
 
 absl::string_view AggregateName(AggregateFunction f) {
-  constexpr absl::string_view kNames[] = {"count(*)", "count", "sum", "avg", "min", "max", "bool_and", "bool_or"};
+  constexpr absl::string_view kNames[] = {"count(*)", "count", "sum",      "avg",
+                                          "min",      "max",   "bool_and", "bool_or"};
   return kNames[static_cast<int>(f)];
 }
 absl::string_view WindowName(WindowFunction f) {
-  constexpr absl::string_view kNames[] = {"count(*)", "count",      "sum", "avg",  "min",         "max",       "row_number",
-                                         "rank",     "dense_rank", "lag", "lead", "first_value", "last_value"};
+  constexpr absl::string_view kNames[] = {
+      "count(*)", "count",      "sum", "avg",  "min",         "max",       "row_number",
+      "rank",     "dense_rank", "lag", "lead", "first_value", "last_value"};
   return kNames[static_cast<int>(f)];
 }
 
@@ -143,13 +151,14 @@ struct OutputMaker {
   }
   void operator()(const Join& j) {
     out.Append(in(0));
-    const bool both = j.kind == JoinKind::kInner || j.kind == JoinKind::kLeft || j.kind == JoinKind::kFull ||
-                      j.kind == JoinKind::kSingle;
+    const bool both = j.kind == JoinKind::kInner || j.kind == JoinKind::kLeft ||
+                      j.kind == JoinKind::kFull || j.kind == JoinKind::kSingle;
     if (both) out.Append(in(1));
   }
   void operator()(const GroupBy& g) {
     for (const ExprRef& e : g.keys) out.Append(e->type, NameOf(e, in(0).names));
-    for (const Aggregate& a : g.aggregates) out.Append(a.type, std::string(AggregateName(a.function)));
+    for (const Aggregate& a : g.aggregates)
+      out.Append(a.type, std::string(AggregateName(a.function)));
   }
   void operator()(const Window& w) {
     out.Append(in(0));
@@ -188,7 +197,8 @@ struct OutputMaker {
 // ---- Text.
 
 std::string JoinNames(JoinKind kind) {
-  constexpr absl::string_view kNames[] = {"", " left", " full", " semi", " anti", " null-aware anti", " single"};
+  constexpr absl::string_view kNames[] = {
+      "", " left", " full", " semi", " anti", " null-aware anti", " single"};
   return std::string(kNames[static_cast<int>(kind)]);
 }
 
@@ -199,8 +209,9 @@ std::vector<std::string> BothNames(const Node& n) {
 }
 
 std::string List(const std::vector<ExprRef>& exprs, const std::vector<std::string>& names) {
-  return absl::StrJoin(exprs, ", ",
-                       [&](std::string* out, const ExprRef& e) { absl::StrAppend(out, ToString(e, names)); });
+  return absl::StrJoin(exprs, ", ", [&](std::string* out, const ExprRef& e) {
+    absl::StrAppend(out, ToString(e, names));
+  });
 }
 
 std::string KeyList(const std::vector<JoinKey>& keys, const Node& n) {
@@ -213,7 +224,8 @@ std::string KeyList(const std::vector<JoinKey>& keys, const Node& n) {
 std::string SortList(const std::vector<SortKey>& keys, const std::vector<std::string>& names) {
   return absl::StrJoin(keys, ", ", [&](std::string* out, const SortKey& k) {
     absl::StrAppend(out, ToString(k.expr, names), k.descending ? " DESC" : "");
-    if (k.nulls_first != k.descending) absl::StrAppend(out, k.nulls_first ? " NULLS FIRST" : " NULLS LAST");
+    if (k.nulls_first != k.descending)
+      absl::StrAppend(out, k.nulls_first ? " NULLS FIRST" : " NULLS LAST");
   });
 }
 
@@ -221,16 +233,21 @@ std::string FrameText(const Frame& f) {
   constexpr absl::string_view kModes[] = {"ROWS", "RANGE", "GROUPS"};
   const auto bound = [](FrameBound b, int64_t n) -> std::string {
     switch (b) {
-      case FrameBound::kUnboundedPreceding: return "UNBOUNDED PRECEDING";
-      case FrameBound::kPreceding: return absl::StrCat(n, " PRECEDING");
-      case FrameBound::kCurrentRow: return "CURRENT ROW";
-      case FrameBound::kFollowing: return absl::StrCat(n, " FOLLOWING");
-      case FrameBound::kUnboundedFollowing: return "UNBOUNDED FOLLOWING";
+      case FrameBound::kUnboundedPreceding:
+        return "UNBOUNDED PRECEDING";
+      case FrameBound::kPreceding:
+        return absl::StrCat(n, " PRECEDING");
+      case FrameBound::kCurrentRow:
+        return "CURRENT ROW";
+      case FrameBound::kFollowing:
+        return absl::StrCat(n, " FOLLOWING");
+      case FrameBound::kUnboundedFollowing:
+        return "UNBOUNDED FOLLOWING";
     }
     return "";
   };
-  return absl::StrCat(kModes[static_cast<int>(f.mode)], " BETWEEN ", bound(f.start, f.start_offset), " AND ",
-                      bound(f.end, f.end_offset));
+  return absl::StrCat(kModes[static_cast<int>(f.mode)], " BETWEEN ", bound(f.start, f.start_offset),
+                      " AND ", bound(f.end, f.end_offset));
 }
 
 struct Describer {
@@ -238,11 +255,15 @@ struct Describer {
   const std::vector<std::string>& in() const { return n.inputs[0]->names; }
 
   std::string operator()(const Scan& s) const { return absl::StrCat("Scan[", s.table, "]"); }
-  std::string operator()(const Values& v) const { return absl::StrCat("Values[", v.rows.size(), " rows]"); }
+  std::string operator()(const Values& v) const {
+    return absl::StrCat("Values[", v.rows.size(), " rows]");
+  }
   std::string operator()(const Series& s) const {
     return absl::StrCat("Series[", List({s.start, s.stop, s.step}, {}), "]");
   }
-  std::string operator()(const Filter& f) const { return absl::StrCat("Filter[", ToString(f.predicate, in()), "]"); }
+  std::string operator()(const Filter& f) const {
+    return absl::StrCat("Filter[", ToString(f.predicate, in()), "]");
+  }
   std::string operator()(const Project& p) const {
     std::string out;
     for (size_t i = 0; i < p.exprs.size(); ++i) {
@@ -268,8 +289,8 @@ struct Describer {
       if (a.arg == nullptr) {
         absl::StrAppend(&out, "count(*)");
       } else {
-        absl::StrAppend(&out, AggregateName(a.function), "(", a.distinct ? "DISTINCT " : "", ToString(a.arg, in()),
-                        ")");
+        absl::StrAppend(&out, AggregateName(a.function), "(", a.distinct ? "DISTINCT " : "",
+                        ToString(a.arg, in()), ")");
       }
       if (a.filter != nullptr) absl::StrAppend(&out, " FILTER (", ToString(a.filter, in()), ")");
     }
@@ -280,33 +301,41 @@ struct Describer {
     for (size_t i = 0; i < w.calls.size(); ++i) {
       const WindowCall& c = w.calls[i];
       absl::StrAppend(&out, i > 0 ? ", " : "");
-      absl::StrAppend(&out, c.function == WindowFunction::kCountStar
-                                ? std::string("count(*)")
-                                : absl::StrCat(WindowName(c.function), "(", List(c.args, in()), ")"));
+      absl::StrAppend(&out,
+                      c.function == WindowFunction::kCountStar
+                          ? std::string("count(*)")
+                          : absl::StrCat(WindowName(c.function), "(", List(c.args, in()), ")"));
       if (c.filter != nullptr) absl::StrAppend(&out, " FILTER (", ToString(c.filter, in()), ")");
     }
     if (!w.partition.empty()) absl::StrAppend(&out, "; partition ", List(w.partition, in()));
-    if (!w.order.empty()) absl::StrAppend(&out, "; order ", SortList(w.order, in()), "; ", FrameText(w.frame));
+    if (!w.order.empty())
+      absl::StrAppend(&out, "; order ", SortList(w.order, in()), "; ", FrameText(w.frame));
     return out + "]";
   }
-  std::string operator()(const Sort& s) const { return absl::StrCat("Sort[", SortList(s.keys, in()), "]"); }
+  std::string operator()(const Sort& s) const {
+    return absl::StrCat("Sort[", SortList(s.keys, in()), "]");
+  }
   std::string operator()(const Limit& l) const {
     return absl::StrCat("Limit[", l.limit == nullptr ? "all" : ToString(l.limit),
-                        l.offset == nullptr ? "" : absl::StrCat(" offset ", ToString(l.offset)), "]");
+                        l.offset == nullptr ? "" : absl::StrCat(" offset ", ToString(l.offset)),
+                        "]");
   }
   std::string operator()(const UnionAll&) const { return "UnionAll"; }
   std::string operator()(const Contraction& c) const {
     std::string keys = absl::StrJoin(c.keys, ", ", [&](std::string* out, const ContractionKey& k) {
-      absl::StrAppend(out, n.inputs[static_cast<size_t>(k.side)]->names[static_cast<size_t>(k.column)]);
+      absl::StrAppend(out,
+                      n.inputs[static_cast<size_t>(k.side)]->names[static_cast<size_t>(k.column)]);
     });
-    std::string out = absl::StrCat("Contraction[sum(", keys, ") = SUM ", ToString(c.left_factor, in()), " * ",
-                                   ToString(c.right_factor, n.inputs[1]->names), "; ", KeyList(c.on, n));
+    std::string out =
+        absl::StrCat("Contraction[sum(", keys, ") = SUM ", ToString(c.left_factor, in()), " * ",
+                     ToString(c.right_factor, n.inputs[1]->names), "; ", KeyList(c.on, n));
     if (c.mask != nullptr) absl::StrAppend(&out, "; ", ToString(c.mask, BothNames(n)));
     return absl::StrCat(out, c.count ? "; count" : "", "]");
   }
   std::string operator()(const RowId&) const { return "RowId"; }
   std::string operator()(const Lookup& l) const {
-    return absl::StrCat("Lookup[", List(l.left_keys, in()), " <=> ", List(l.right_keys, n.inputs[1]->names), "]");
+    return absl::StrCat("Lookup[", List(l.left_keys, in()), " <=> ",
+                        List(l.right_keys, n.inputs[1]->names), "]");
   }
   std::string operator()(const Collect& c) const {
     return absl::StrCat("Collect[", in()[static_cast<size_t>(c.left_key)], " <- ",
@@ -316,14 +345,21 @@ struct Describer {
   std::string operator()(const Require& r) const {
     if (r.what == Require::What::kOneRow) return "Require[one row]";
     if (r.what == Require::What::kAtMostOneRow) return "Require[at most one row]";
-    return absl::StrCat("Require[unique ", absl::StrJoin(r.columns, ", ", [&](std::string* out, int c) {
-                          absl::StrAppend(out, in()[static_cast<size_t>(c)]);
-                        }), "]");
+    return absl::StrCat("Require[unique ",
+                        absl::StrJoin(r.columns, ", ",
+                                      [&](std::string* out, int c) {
+                                        absl::StrAppend(out, in()[static_cast<size_t>(c)]);
+                                      }),
+                        "]");
   }
   std::string operator()(const Derivative& d) const {
-    return absl::StrCat("Derivative[", absl::StrJoin(d.columns, ", ", [&](std::string* out, int c) {
-                          absl::StrAppend(out, n.inputs[1]->names[static_cast<size_t>(c)]);
-                        }), "]");
+    return absl::StrCat("Derivative[",
+                        absl::StrJoin(d.columns, ", ",
+                                      [&](std::string* out, int c) {
+                                        absl::StrAppend(out,
+                                                        n.inputs[1]->names[static_cast<size_t>(c)]);
+                                      }),
+                        "]");
   }
 };
 
@@ -379,7 +415,8 @@ std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::s
         continue;
       }
       absl::StrAppend(&out, std::visit(Describer{*node}, node->op), "  (", node->id, ")\n");
-      for (size_t i = node->inputs.size(); i-- > 0;) stack.emplace_back(node->inputs[i].get(), depth + 1);
+      for (size_t i = node->inputs.size(); i-- > 0;)
+        stack.emplace_back(node->inputs[i].get(), depth + 1);
     }
   }
   return out;
@@ -389,9 +426,10 @@ std::string ToString(const NodeRef& root) { return ToString(std::vector<NodeRef>
 
 bool IsWholePartition(const Window& w) {
   if (w.frame.exclusion != FrameExclusion::kNone) return false;
-  const bool unbounded =
-      w.frame.start == FrameBound::kUnboundedPreceding && w.frame.end == FrameBound::kUnboundedFollowing;
-  return unbounded || (w.order.empty() && w.frame.mode == FrameMode::kRange);  // no order: all rows are peers
+  const bool unbounded = w.frame.start == FrameBound::kUnboundedPreceding &&
+                         w.frame.end == FrameBound::kUnboundedFollowing;
+  return unbounded ||
+         (w.order.empty() && w.frame.mode == FrameMode::kRange);  // no order: all rows are peers
 }
 
 std::string DescribeOperator(const Node& node) { return std::visit(Describer{node}, node.op); }

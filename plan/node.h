@@ -1,7 +1,8 @@
 // Logical plans: one hash-consed DAG of relational operators over columns by position.
 //
-// Every operator keeps its input's row order unless it says otherwise, so a relation's rows have positions. Derivatives
-// rest on that: RowId makes the position a column, Collect sums by it, Lookup fetches by a unique key.
+// Every operator keeps its input's row order unless it says otherwise, so a relation's rows have
+// positions. Derivatives rest on that: RowId makes the position a column, Collect sums by it,
+// Lookup fetches by a unique key.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ using NodeRef = std::shared_ptr<const Node>;
 // Rows of a base table at the statement's snapshot. Output: every column of the table, in order.
 struct Scan {
   std::string table;
-  uint64_t table_id = 0;        // the catalog's; a dropped and recreated table is another
+  uint64_t table_id = 0;  // the catalog's; a dropped and recreated table is another
   Schema schema;
 };
 // Literal rows (VALUES, SELECT without FROM has one row of no columns).
@@ -35,34 +36,47 @@ struct Series {
   ExprRef start, stop, step;
 };
 struct Filter {
-  ExprRef predicate;            // kept where TRUE
+  ExprRef predicate;  // kept where TRUE
 };
 struct Project {
   std::vector<ExprRef> exprs;
 };
 enum class JoinKind : uint8_t {
-  kInner, kLeft, kFull,         // output: left columns, then right columns (NULLs where unmatched)
-  kSemi, kAnti,                 // output: left columns
-  kNullAwareAnti,               // NOT IN: no row where a comparison is NULL; one key, first in `keys`
-  kSingle,                      // scalar subquery: as kLeft; error 21000 where a left row matches two
+  kInner,
+  kLeft,
+  kFull,  // output: left columns, then right columns (NULLs where unmatched)
+  kSemi,
+  kAnti,           // output: left columns
+  kNullAwareAnti,  // NOT IN: no row where a comparison is NULL; one key, first in `keys`
+  kSingle,         // scalar subquery: as kLeft; error 21000 where a left row matches two
 };
 struct JoinKey {
-  ExprRef left, right;          // over the left's, the right's own columns; equal types
-  bool null_safe = false;       // IS NOT DISTINCT FROM
+  ExprRef left, right;     // over the left's, the right's own columns; equal types
+  bool null_safe = false;  // IS NOT DISTINCT FROM
 };
-// Output order: left row order, matches of one left row in right row order (kFull: unmatched right rows last).
+// Output order: left row order, matches of one left row in right row order (kFull: unmatched right
+// rows last).
 struct Join {
   JoinKind kind = JoinKind::kInner;
-  std::vector<JoinKey> keys;    // none: cross
-  ExprRef residual;             // over left columns then right columns; null: TRUE
+  std::vector<JoinKey> keys;  // none: cross
+  ExprRef residual;           // over left columns then right columns; null: TRUE
 };
-enum class AggregateFunction : uint8_t { kCountStar, kCount, kSum, kAvg, kMin, kMax, kBoolAnd, kBoolOr };
+enum class AggregateFunction : uint8_t {
+  kCountStar,
+  kCount,
+  kSum,
+  kAvg,
+  kMin,
+  kMax,
+  kBoolAnd,
+  kBoolOr
+};
 struct Aggregate {
   AggregateFunction function;
-  ExprRef arg;                  // null for kCountStar
-  ExprRef filter;               // null: every row
+  ExprRef arg;     // null for kCountStar
+  ExprRef filter;  // null: every row
   bool distinct = false;
-  TypeId type;                  // result
+  TypeId type;  // result
 };
 // Output: keys, then aggregates; groups in first-seen order. No keys: one row, also over no rows.
 struct GroupBy {
@@ -75,26 +89,45 @@ struct SortKey {
   bool nulls_first = false;
 };
 enum class FrameMode : uint8_t { kRows, kRange, kGroups };
-enum class FrameBound : uint8_t { kUnboundedPreceding, kPreceding, kCurrentRow, kFollowing, kUnboundedFollowing };
+enum class FrameBound : uint8_t {
+  kUnboundedPreceding,
+  kPreceding,
+  kCurrentRow,
+  kFollowing,
+  kUnboundedFollowing
+};
 enum class FrameExclusion : uint8_t { kNone, kCurrentRow, kGroup, kTies };
 struct Frame {
   FrameMode mode = FrameMode::kRange;
   FrameBound start = FrameBound::kUnboundedPreceding;
   FrameBound end = FrameBound::kCurrentRow;
-  int64_t start_offset = 0;     // of kPreceding / kFollowing
+  int64_t start_offset = 0;  // of kPreceding / kFollowing
   int64_t end_offset = 0;
   FrameExclusion exclusion = FrameExclusion::kNone;
 };
 enum class WindowFunction : uint8_t {
-  kCountStar, kCount, kSum, kAvg, kMin, kMax, kRowNumber, kRank, kDenseRank, kLag, kLead, kFirstValue, kLastValue
+  kCountStar,
+  kCount,
+  kSum,
+  kAvg,
+  kMin,
+  kMax,
+  kRowNumber,
+  kRank,
+  kDenseRank,
+  kLag,
+  kLead,
+  kFirstValue,
+  kLastValue
 };
 struct WindowCall {
   WindowFunction function;
-  std::vector<ExprRef> args;    // lag/lead: value, offset, default (default may be absent: NULL)
+  std::vector<ExprRef> args;  // lag/lead: value, offset, default (default may be absent: NULL)
   ExprRef filter;
   TypeId type;
 };
-// Output: input's columns, then one a call; input's rows in input's order. Ties are ordered by row position.
+// Output: input's columns, then one a call; input's rows in input's order. Ties are ordered by row
+// position.
 struct Window {
   std::vector<ExprRef> partition;
   std::vector<SortKey> order;
@@ -103,77 +136,84 @@ struct Window {
 };
 bool IsWholePartition(const Window& w);  // every row's frame is its whole partition
 struct Sort {
-  std::vector<SortKey> keys;    // stable
+  std::vector<SortKey> keys;  // stable
 };
 struct Limit {
-  ExprRef limit, offset;        // column-free; null: none
+  ExprRef limit, offset;  // column-free; null: none
 };
-struct UnionAll {};             // inputs have equal types
-// out(keys) = SUM(left * right): a product over matching pairs, recognised from Join + GroupBy. Never writes the pairs.
-// Output: keys, then the sum (NULL where every product is NULL), then COUNT(*) of pairs where `count`.
-// Groups in first-seen order of pairs (left row order, then right). No keys: one row.
+struct UnionAll {};  // inputs have equal types
+// out(keys) = SUM(left * right): a product over matching pairs, recognised from Join + GroupBy.
+// Never writes the pairs. Output: keys, then the sum (NULL where every product is NULL), then
+// COUNT(*) of pairs where `count`. Groups in first-seen order of pairs (left row order, then
+// right). No keys: one row.
 struct ContractionKey {
-  int side;                     // 0 left, 1 right
+  int side;  // 0 left, 1 right
   int column;
 };
 struct Contraction {
   std::vector<JoinKey> on;
-  ExprRef mask;                 // over left columns then right columns, reading only `on` columns and keys; null: none
+  ExprRef
+      mask;  // over left columns then right columns, reading only `on` columns and keys; null: none
   std::vector<ContractionKey> keys;
-  ExprRef left_factor;          // over left columns
-  ExprRef right_factor;         // over right columns; same type
+  ExprRef left_factor;   // over left columns
+  ExprRef right_factor;  // over right columns; same type
   bool count = false;
 };
 // Input's columns, then BIGINT "row id": distinct for each row, ascending.
 struct RowId {};
-// For each left row the right row with equal keys (NULL-safe), NULLs where none. REQUIRES: right unique on its keys.
-// Output: left columns, then right columns; left's rows in order.
+// For each left row the right row with equal keys (NULL-safe), NULLs where none. REQUIRES: right
+// unique on its keys. Output: left columns, then right columns; left's rows in order.
 struct Lookup {
   std::vector<ExprRef> left_keys, right_keys;
 };
-// For each left row the sums over right rows whose `right_key` equals its `left_key` (a row id, unique on the left).
-// NULL values add nothing; NULL where nothing was added. Output: left columns, then one sum a value (type of value).
+// For each left row the sums over right rows whose `right_key` equals its `left_key` (a row id,
+// unique on the left). NULL values add nothing; NULL where nothing was added. Output: left columns,
+// then one sum a value (type of value).
 struct Collect {
   int left_key;
   int right_key;
   std::vector<ExprRef> values;  // over right's columns
 };
-// Input's rows; an error of `sqlstate` with `message` where the input breaks the promise. `columns`: rows distinct on
-// these; no columns: exactly one row, or (at_most) at most one.
+// Input's rows; an error of `sqlstate` with `message` where the input breaks the promise.
+// `columns`: rows distinct on these; no columns: exactly one row, or (at_most) at most one.
 struct Require {
   enum class What : uint8_t { kUnique, kOneRow, kAtMostOneRow } what;
   std::vector<int> columns;
   std::string sqlstate, message;
 };
-// The derivative of input 0 (one row and column unless a cotangent is given) by float columns of input 1, which must
-// be a node that input 0 reads. Input 2, where given: the cotangent, rows matched to input 0 by its leading columns.
-// Output: input 1's columns, then one gradient a column. ad::ResolveDerivatives replaces it before optimisation.
+// The derivative of input 0 (one row and column unless a cotangent is given) by float columns of
+// input 1, which must be a node that input 0 reads. Input 2, where given: the cotangent, rows
+// matched to input 0 by its leading columns. Output: input 1's columns, then one gradient a column.
+// ad::ResolveDerivatives replaces it before optimisation.
 struct Derivative {
   std::vector<int> columns;
-  std::vector<int> positions;   // of each column in the SQL text, for errors; not part of identity
+  std::vector<int> positions;  // of each column in the SQL text, for errors; not part of identity
 };
 
-using Operator = std::variant<Scan, Values, Series, Filter, Project, Join, GroupBy, Window, Sort, Limit, UnionAll,
-                              Contraction, RowId, Lookup, Collect, Require, Derivative>;
+using Operator =
+    std::variant<Scan, Values, Series, Filter, Project, Join, GroupBy, Window, Sort, Limit,
+                 UnionAll, Contraction, RowId, Lookup, Collect, Require, Derivative>;
 
 struct Node {
   Operator op;
   std::vector<NodeRef> inputs;
-  std::vector<TypeId> types;            // of the output columns
-  std::vector<std::string> names;       // for people; not part of identity
+  std::vector<TypeId> types;       // of the output columns
+  std::vector<std::string> names;  // for people; not part of identity
   uint64_t hash = 0;
-  int id = 0;                           // order of making within its Planner
+  int id = 0;  // order of making within its Planner
   int width() const { return static_cast<int>(types.size()); }
 };
 
-// Makes nodes: equal ones (operator, expressions, inputs) are one pointer. Not thread-safe; one a statement.
+// Makes nodes: equal ones (operator, expressions, inputs) are one pointer. Not thread-safe; one a
+// statement.
 class Planner {
  public:
   Planner();
   ~Planner();
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
-  // `names` labels the output; missing ones are derived from the inputs. REQUIRES: expressions fit the inputs.
+  // `names` labels the output; missing ones are derived from the inputs. REQUIRES: expressions fit
+  // the inputs.
   NodeRef Make(Operator op, std::vector<NodeRef> inputs, std::vector<std::string> names = {});
 
  private:
@@ -181,25 +221,38 @@ class Planner {
   std::unique_ptr<Interned> interned_;
 };
 
-// One line a node, children indented, a node read again as "^id": what EXPLAIN prints and plan tests compare.
+// One line a node, children indented, a node read again as "^id": what EXPLAIN prints and plan
+// tests compare.
 std::string ToString(const NodeRef& root);
 // The same of several plans that share nodes; `headings` (may be shorter) stand before them.
 std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::string>& headings);
-std::string DescribeOperator(const Node& node);         // the line of one node, without its id
+std::string DescribeOperator(const Node& node);  // the line of one node, without its id
 // The nodes below the roots, inputs before readers, each once. Iterative: plans may be very deep.
 std::vector<NodeRef> TopologicalOrder(const std::vector<NodeRef>& roots);
 
-// What a statement does with its plans. All read one snapshot; all effects are applied together at the end, or none.
-struct ResultSink {};                                  // the statement's rows
-struct InsertSink { uint64_t table_id; std::string table; };            // plan gives every column in table order
-struct UpdateSink {                                    // plan gives row id of the Scan, then new values of `columns`
-  uint64_t table_id; std::string table; std::vector<int> columns;
+// What a statement does with its plans. All read one snapshot; all effects are applied together at
+// the end, or none.
+struct ResultSink {};  // the statement's rows
+struct InsertSink {
+  uint64_t table_id;
+  std::string table;
+};                   // plan gives every column in table order
+struct UpdateSink {  // plan gives row id of the Scan, then new values of `columns`
+  uint64_t table_id;
+  std::string table;
+  std::vector<int> columns;
 };
-struct DeleteSink { uint64_t table_id; std::string table; };            // plan gives row ids
+struct DeleteSink {
+  uint64_t table_id;
+  std::string table;
+};  // plan gives row ids
 using Sink = std::variant<ResultSink, InsertSink, UpdateSink, DeleteSink>;
 struct Statement {
-  struct Output { Sink sink; NodeRef plan; };
-  std::vector<Output> outputs;                         // result first where there is one
+  struct Output {
+    Sink sink;
+    NodeRef plan;
+  };
+  std::vector<Output> outputs;  // result first where there is one
   std::vector<TypeId> parameters;
   std::vector<std::string> result_names;
 };

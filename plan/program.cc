@@ -23,7 +23,8 @@ double MillisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// One column of a table that an in-place output replaces: computed in the arena, copied to the column not in use.
+// One column of a table that an in-place output replaces: computed in the arena, copied to the
+// column not in use.
 struct ColumnUpdate {
   uint64_t table_id;
   int column;
@@ -41,7 +42,8 @@ bool IsIdentity(const GridColumn& c, const std::vector<int64_t>& extents) {
   if (c.kind != GridColumn::Kind::kRowId || c.parts.size() != extents.size()) return false;
   for (size_t a = 0; a < extents.size(); ++a) {
     const GridColumn::Part& part = c.parts[a];
-    if (part.axis != static_cast<int>(a) || part.origin != 0 || part.extent != extents[a]) return false;
+    if (part.axis != static_cast<int>(a) || part.origin != 0 || part.extent != extents[a])
+      return false;
   }
   return true;
 }
@@ -59,9 +61,9 @@ struct Program::Impl {
   uint64_t id = NextTableVersion();
   std::vector<NodeRef> plans;
   std::vector<Sink> sinks;
-  std::vector<int> slots;                      // by output; -1: in place
+  std::vector<int> slots;  // by output; -1: in place
   std::vector<Guard> guards;
-  mutable std::vector<ColumnRef> guarded;      // by guard: the last column found in range
+  mutable std::vector<ColumnRef> guarded;  // by guard: the last column found in range
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<ArrayInput> inputs;
   std::vector<ArrayConstant> constants;
@@ -72,7 +74,7 @@ struct Program::Impl {
   std::vector<ColumnSwap> swaps;
   std::vector<int64_t> affected;
   ProgramStats stats;
-  std::vector<double> step_ms;                 // of the last Run
+  std::vector<double> step_ms;  // of the last Run
   std::vector<Value> prepared_parameters;
 
   absl::Status Prepare(RunState& state);
@@ -85,9 +87,13 @@ namespace {
 // Compiles one statement.
 class Builder {
  public:
-  Builder(const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables, const PlanOptions& options,
-          Program::Impl& program)
-      : statement_(statement), tables_(tables), options_(options), program_(program), grid_(graph_, tables) {}
+  Builder(const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables,
+          const PlanOptions& options, Program::Impl& program)
+      : statement_(statement),
+        tables_(tables),
+        options_(options),
+        program_(program),
+        grid_(graph_, tables) {}
 
   absl::Status Build();
 
@@ -110,7 +116,7 @@ class Builder {
   Program::Impl& program_;
   ArrayGraph graph_;
   GridLowering grid_;
-  std::vector<std::vector<int>> update_arrays_;     // by output of an in-place program, by column
+  std::vector<std::vector<int>> update_arrays_;  // by output of an in-place program, by column
   std::vector<Provided> provided_;
   absl::flat_hash_map<const Node*, int> provided_slots_;
   struct MaterializedColumn {
@@ -129,7 +135,8 @@ int Builder::DenseCopy(const GridRelation& r, const AxisArray& a) {
   std::vector<int> all;
   for (int i = 0; i < static_cast<int>(r.extents.size()); ++i) all.push_back(i);
   const ArrayOp op = graph_.node(a.id).op;
-  if (a.axes == all && op != ArrayOp::kInput && op != ArrayOp::kSlice && op != ArrayOp::kIndex) return a.id;
+  if (a.axes == all && op != ArrayOp::kInput && op != ArrayOp::kSlice && op != ArrayOp::kIndex)
+    return a.id;
   ArrayNode n;
   n.op = ArrayOp::kMap;
   n.type = graph_.node(a.id).type;
@@ -143,7 +150,8 @@ std::optional<std::vector<int>> Builder::UpdateArrays(const Statement::Output& o
   const GridRelation* r = grid_.Find(output.plan);
   if (sink == nullptr || r == nullptr || !r->mask.none()) return std::nullopt;
   const TableRef& table = tables_.find(sink->table_id)->second;
-  if (!table->grid() || table->grid()->extents != r->extents || !IsIdentity(r->columns[0], r->extents)) {
+  if (!table->grid() || table->grid()->extents != r->extents ||
+      !IsIdentity(r->columns[0], r->extents)) {
     return std::nullopt;
   }
   std::vector<int> arrays;
@@ -151,7 +159,8 @@ std::optional<std::vector<int>> Builder::UpdateArrays(const Statement::Output& o
     const int column = sink->columns[i];
     const std::vector<int>& dims = table->schema().dims;
     const GridColumn& c = r->columns[i + 1];
-    const bool plain = c.kind == GridColumn::Kind::kArray && c.valid.none() && c.type == table->column(column)->type();
+    const bool plain = c.kind == GridColumn::Kind::kArray && c.valid.none() &&
+                       c.type == table->column(column)->type();
     if (!plain || std::find(dims.begin(), dims.end(), column) != dims.end()) return std::nullopt;
     arrays.push_back(DenseCopy(*r, c.value));
   }
@@ -177,7 +186,8 @@ void Builder::FindFrontier(const std::vector<NodeRef>& roots) {
     stack.pop_back();
     if (!seen.insert(node.get()).second) continue;
     const GridRelation* r = grid_.Find(node);
-    const bool trivial = std::holds_alternative<Scan>(node->op) || std::holds_alternative<Values>(node->op);
+    const bool trivial =
+        std::holds_alternative<Scan>(node->op) || std::holds_alternative<Values>(node->op);
     if (r != nullptr && CanBeRows(*r) && !trivial) {
       const int slot = program_.num_slots++;
       provided_.push_back({node, slot});
@@ -215,7 +225,8 @@ std::unique_ptr<Step> Builder::MaterializeStep(const Provided& p, const ArrayPro
   const auto strides = [&](const AxisArray& a) {
     std::vector<int64_t> out(r.extents.size(), 0);
     const ArrayView& view = arrays.views.find(a.id)->second;
-    for (size_t k = 0; k < a.axes.size(); ++k) out[static_cast<size_t>(a.axes[k])] += view.strides[k];
+    for (size_t k = 0; k < a.axes.size(); ++k)
+      out[static_cast<size_t>(a.axes[k])] += view.strides[k];
     return out;
   };
   const auto address = [&](const AxisArray& a) { return arrays.views.find(a.id)->second.address; };
@@ -244,8 +255,9 @@ std::unique_ptr<Step> Builder::MaterializeStep(const Provided& p, const ArrayPro
     columns.push_back(std::move(column));
     schema.fields.push_back({p.node->names[c], p.node->types[c], false});
   }
-  return std::make_unique<GridRowsStep>(r.extents, std::move(mask), std::move(columns), std::move(schema), p.slot,
-                                        absl::StrCat("GridRows -> slot ", p.slot, "  ", DescribeOperator(*p.node)));
+  return std::make_unique<GridRowsStep>(
+      r.extents, std::move(mask), std::move(columns), std::move(schema), p.slot,
+      absl::StrCat("GridRows -> slot ", p.slot, "  ", DescribeOperator(*p.node)));
 }
 
 absl::Status Builder::Build() {
@@ -267,8 +279,12 @@ absl::Status Builder::Build() {
       const TableRef& table = tables_.find(sink.table_id)->second;
       for (size_t c = 0; c < sink.columns.size(); ++c) {
         const TypeId type = table->column(sink.columns[c])->type();
-        program_.updates.push_back({sink.table_id, sink.columns[c], type, table->num_rows(),
-                                    arrays.views.find(update_arrays_[o][c])->second.address, {}});
+        program_.updates.push_back({sink.table_id,
+                                    sink.columns[c],
+                                    type,
+                                    table->num_rows(),
+                                    arrays.views.find(update_arrays_[o][c])->second.address,
+                                    {}});
         program_.swaps.push_back({sink.table_id, sink.columns[c], nullptr});
       }
       program_.affected.push_back(table->num_rows());
@@ -293,14 +309,16 @@ absl::Status Builder::Build() {
     for (const NodeRef& root : roots) {
       ADJOIN_ASSIGN_OR_RETURN(int slot, rows.Lower(root));
       program_.slots.push_back(slot);
-      for (std::unique_ptr<Step>& step : rows.TakeSteps()) program_.steps.push_back(std::move(step));
+      for (std::unique_ptr<Step>& step : rows.TakeSteps())
+        program_.steps.push_back(std::move(step));
     }
     program_.stats.base_table_reads += rows.num_base_table_reads();
   }
   program_.inputs = std::move(arrays.inputs);
   program_.constants = std::move(arrays.constants);
   program_.arena_bytes = arrays.arena_bytes;
-  if (!program_.inputs.empty() || program_.in_place || !provided_.empty()) program_.guards = grid_.guards();
+  if (!program_.inputs.empty() || program_.in_place || !provided_.empty())
+    program_.guards = grid_.guards();
   program_.guarded.resize(program_.guards.size());
   program_.stats.steps = static_cast<int>(program_.steps.size());
   program_.stats.operators = static_cast<int>(TopologicalOrder(roots).size());
@@ -316,9 +334,9 @@ absl::Status Builder::Build() {
 Program::Program(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Program::~Program() = default;
 
-absl::StatusOr<std::unique_ptr<Program>> Program::Compile(const Statement& statement,
-                                                          const absl::flat_hash_map<uint64_t, TableRef>& tables,
-                                                          const PlanOptions& options) {
+absl::StatusOr<std::unique_ptr<Program>> Program::Compile(
+    const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables,
+    const PlanOptions& options) {
   const Clock::time_point start = Clock::now();
   auto impl = std::make_unique<Impl>();
   for (const Statement::Output& output : statement.outputs) {
@@ -360,7 +378,9 @@ absl::Status Program::Impl::Prepare(RunState& state) {
       const int32_t narrow = static_cast<int32_t>(v);
       const int16_t narrower = static_cast<int16_t>(v);
       const int64_t width = WidthOf(c.type);
-      const void* from = width == 8 ? static_cast<const void*>(&v) : width == 4 ? static_cast<const void*>(&narrow) : &narrower;
+      const void* from = width == 8   ? static_cast<const void*>(&v)
+                         : width == 4 ? static_cast<const void*>(&narrow)
+                                      : &narrower;
       std::memcpy(at + i * width, from, static_cast<size_t>(width));
     }
   }
@@ -377,7 +397,8 @@ void Program::Impl::BindInputs(RunState& state) const {
   for (const ArrayInput& input : inputs) {
     const Column& column = *state.tables.find(input.table_id)->second->column(input.column);
     const void* data = column.data();
-    if (input.valid) data = column.validity_buffer() == nullptr ? nullptr : column.validity_buffer()->data();
+    if (input.valid)
+      data = column.validity_buffer() == nullptr ? nullptr : column.validity_buffer()->data();
     state.bases[static_cast<size_t>(input.base)] = static_cast<std::byte*>(const_cast<void*>(data));
   }
 }
@@ -421,7 +442,8 @@ absl::StatusOr<ProgramResult> Program::Run(RunState& state) {
         columns.push_back(std::move(swaps[s++].column));
         schema.fields.push_back({"value", columns.back()->type(), false});
       }
-      result.writes.push_back({sink, Table::MakeUnchecked(std::move(schema), std::move(columns), rows)});
+      result.writes.push_back(
+          {sink, Table::MakeUnchecked(std::move(schema), std::move(columns), rows)});
     }
     result.affected = impl_->affected;
     return result;
@@ -452,7 +474,8 @@ absl::StatusOr<std::span<ColumnSwap>> Program::RunInPlace(RunState& state) {
   for (size_t u = 0; u < impl_->updates.size(); ++u) {
     ColumnUpdate& update = impl_->updates[u];
     const int64_t bytes = update.rows * WidthOf(update.type);
-    // The column that was replaced two runs ago is ours alone, unless somebody kept a result that shares it.
+    // The column that was replaced two runs ago is ours alone, unless somebody kept a result that
+    // shares it.
     ColumnUpdate::Turn* turn = nullptr;
     for (ColumnUpdate::Turn& t : update.turns) {
       if (t.column != nullptr && t.column.use_count() == 1) turn = &t;
@@ -485,12 +508,13 @@ std::string Program::Explain(bool analyze) const {
   }
   std::string out = ToString(impl_->plans, headings);
   const ProgramStats& s = impl_->stats;
-  absl::StrAppend(&out, "Program: ", s.steps, " steps, ", s.operators, " operators, ", s.base_table_reads,
-                  " base-table reads, ", s.contractions, " contractions, ", s.arena_bytes, " bytes of arena",
-                  impl_->in_place ? ", in place" : "", "\n");
+  absl::StrAppend(&out, "Program: ", s.steps, " steps, ", s.operators, " operators, ",
+                  s.base_table_reads, " base-table reads, ", s.contractions, " contractions, ",
+                  s.arena_bytes, " bytes of arena", impl_->in_place ? ", in place" : "", "\n");
   for (size_t i = 0; i < impl_->steps.size(); ++i) {
     absl::StrAppend(&out, "  ", i, ": ", impl_->steps[i]->Describe());
-    if (analyze && i < impl_->step_ms.size()) absl::StrAppendFormat(&out, "  (%.3f ms)", impl_->step_ms[i]);
+    if (analyze && i < impl_->step_ms.size())
+      absl::StrAppendFormat(&out, "  (%.3f ms)", impl_->step_ms[i]);
     absl::StrAppend(&out, "\n");
   }
   return out;

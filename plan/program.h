@@ -16,27 +16,28 @@ namespace adjoin {
 
 // What a session can set; `SET adjoin.grid = off` is options.grid = false.
 struct PlanOptions {
-  bool grid = true;                        // array programs for Grid tables; off: everything on Rows
-  bool contraction = true;                 // recognise products
-  bool inline_maps = true;                 // fuse a map into its only reader
-  int64_t work_mem = int64_t{256} << 20;   // bytes a stored intermediate may take before it is recomputed instead
-  int64_t batch_rows = 1024;               // rows a batch (tests use 3)
-  int64_t morsel_rows = 65536;             // rows a block
+  bool grid = true;         // array programs for Grid tables; off: everything on Rows
+  bool contraction = true;  // recognise products
+  bool inline_maps = true;  // fuse a map into its only reader
+  int64_t work_mem =
+      int64_t{256} << 20;  // bytes a stored intermediate may take before it is recomputed instead
+  int64_t batch_rows = 1024;    // rows a batch (tests use 3)
+  int64_t morsel_rows = 65536;  // rows a block
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
 // What the statement did to one table; the caller installs it in the catalog.
 struct TableWrite {
   Sink sink;
-  TableRef table;                          // Insert: rows to append; Update: row id + new values; Delete: row ids
+  TableRef table;  // Insert: rows to append; Update: row id + new values; Delete: row ids
 };
 struct ProgramResult {
-  TableRef rows;                           // null where the statement returns none
+  TableRef rows;  // null where the statement returns none
   std::vector<TableWrite> writes;
-  std::vector<int64_t> affected;           // rows of each output of the statement, in its order
+  std::vector<int64_t> affected;  // rows of each output of the statement, in its order
 };
 
-struct ProgramStats {                      // counts that tests and gates pin exactly
+struct ProgramStats {  // counts that tests and gates pin exactly
   int steps = 0, operators = 0, base_table_reads = 0, contractions = 0;
   int64_t arena_bytes = 0, bytes_between_steps = 0;
   double plan_ms = 0;
@@ -44,20 +45,23 @@ struct ProgramStats {                      // counts that tests and gates pin ex
 
 class Program {
  public:
-  // Compiles for tables as they are in `tables` (by catalog id). Which layout, keys and extents they have is assumed;
-  // Fits says whether other tables still match.
+  // Compiles for tables as they are in `tables` (by catalog id). Which layout, keys and extents
+  // they have is assumed; Fits says whether other tables still match.
   static absl::StatusOr<std::unique_ptr<Program>> Compile(
-      const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables, const PlanOptions& options);
+      const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables,
+      const PlanOptions& options);
   ~Program();
 
   bool Fits(const absl::flat_hash_map<uint64_t, TableRef>& tables) const;
   // Runs on state.tables. On error nothing has happened. One run of one Program at a time.
   absl::StatusOr<ProgramResult> Run(RunState& state);
-  // The fast path of a training step: every output is an UpdateSink of whole value columns of Grid tables.
+  // The fast path of a training step: every output is an UpdateSink of whole value columns of Grid
+  // tables.
   bool updates_in_place() const;
-  // Computes the new columns, to be installed by the caller (Catalog::SwapColumns), which then drops what it got back.
-  // Allocates nothing once warm: two columns take turns, while nobody else holds the replaced one. The swaps are the
-  // program's, valid until the next run. On error nothing has happened. REQUIRES: updates_in_place().
+  // Computes the new columns, to be installed by the caller (Catalog::SwapColumns), which then
+  // drops what it got back. Allocates nothing once warm: two columns take turns, while nobody else
+  // holds the replaced one. The swaps are the program's, valid until the next run. On error nothing
+  // has happened. REQUIRES: updates_in_place().
   absl::StatusOr<std::span<ColumnSwap>> RunInPlace(RunState& state);
   // Rows that each output of an in-place program updates, in the statement's order.
   const std::vector<int64_t>& affected_in_place() const;
@@ -66,7 +70,7 @@ class Program {
   // Logical plan, then steps; analyze: with the times of the last run.
   std::string Explain(bool analyze = false) const;
 
-  struct Impl;                             // program.cc
+  struct Impl;  // program.cc
 
  private:
   explicit Program(std::unique_ptr<Impl> impl);

@@ -1,4 +1,5 @@
-// SQL's typing of calls and casts: which function a name means on typed arguments, and what is cast to what.
+// SQL's typing of calls and casts: which function a name means on typed arguments, and what is cast
+// to what.
 #include <cmath>
 #include <utility>
 
@@ -22,22 +23,26 @@ std::string TypeList(const Args& args) {
 }
 
 absl::Status NoOperator(std::string_view name, const Args& args) {
-  const std::string call =
-      args.size() == 2 ? absl::StrCat(ToAbsl(TypeName(args[0]->type)), " ", ToAbsl(name), " ",
-                                      ToAbsl(TypeName(args[1]->type)))
-                       : absl::StrCat(ToAbsl(name), " ", TypeList(args));
-  return SqlErrorWithDetail(
-      sqlstate::kUndefinedFunction, absl::StrCat("operator does not exist: ", call), "",
-      "No operator matches the given name and argument types. You might need to add explicit type casts.");
+  const std::string call = args.size() == 2
+                               ? absl::StrCat(ToAbsl(TypeName(args[0]->type)), " ", ToAbsl(name),
+                                              " ", ToAbsl(TypeName(args[1]->type)))
+                               : absl::StrCat(ToAbsl(name), " ", TypeList(args));
+  return SqlErrorWithDetail(sqlstate::kUndefinedFunction,
+                            absl::StrCat("operator does not exist: ", call), "",
+                            "No operator matches the given name and argument types. You might need "
+                            "to add explicit type casts.");
 }
 
 absl::Status NoFunction(std::string_view name, const Args& args) {
   return SqlErrorWithDetail(
-      sqlstate::kUndefinedFunction, absl::StrCat("function ", ToAbsl(name), "(", TypeList(args), ") does not exist"),
-      "", "No function matches the given name and argument types. You might need to add explicit type casts.");
+      sqlstate::kUndefinedFunction,
+      absl::StrCat("function ", ToAbsl(name), "(", TypeList(args), ") does not exist"), "",
+      "No function matches the given name and argument types. You might need to add explicit type "
+      "casts.");
 }
 
-// Reads no floating column or parameter: under weak promotion it takes the precision of what it meets.
+// Reads no floating column or parameter: under weak promotion it takes the precision of what it
+// meets.
 bool IsWeak(const Expr& e) {
   if (e.kind == ExprKind::kConstant) return true;
   if (e.kind != ExprKind::kCall) return IsInteger(e.type);
@@ -107,7 +112,8 @@ absl::StatusOr<ExprRef> ResolveComparison(std::string_view name, Args args, bool
     name = name == ">" ? "<" : "<=";
   }
   if (name == "is not distinct from") {
-    return CallNamed("not", {CallNamed("is distinct from", std::move(args), TypeId::kBool)}, TypeId::kBool);
+    return CallNamed("not", {CallNamed("is distinct from", std::move(args), TypeId::kBool)},
+                     TypeId::kBool);
   }
   return CallNamed(name == "!=" ? "<>" : name, std::move(args), TypeId::kBool);
 }
@@ -116,8 +122,8 @@ absl::StatusOr<ExprRef> ResolveLogic(std::string_view name, Args args) {
   for (const ExprRef& a : args) {
     if (a->type == TypeId::kBool) continue;
     return SqlError(sqlstate::kDatatypeMismatch,
-                    absl::StrCat("argument of ", absl::AsciiStrToUpper(ToAbsl(name)), " must be type boolean, not type ",
-                                 ToAbsl(TypeName(a->type))));
+                    absl::StrCat("argument of ", absl::AsciiStrToUpper(ToAbsl(name)),
+                                 " must be type boolean, not type ", ToAbsl(TypeName(a->type))));
   }
   ExprRef out = args[0];
   if (name == "not") return CallNamed("not", std::move(args), TypeId::kBool);
@@ -130,7 +136,8 @@ absl::StatusOr<ExprRef> ResolveSelecting(const ScalarFunction& f, Args args, boo
   const bool is_case = f.null_rule == NullRule::kCase;
   std::vector<size_t> values;
   for (size_t i = 0; i < args.size(); ++i) {
-    if (!is_case || i % 2 == 1 || (i + 1 == args.size() && args.size() % 2 == 1)) values.push_back(i);
+    if (!is_case || i % 2 == 1 || (i + 1 == args.size() && args.size() % 2 == 1))
+      values.push_back(i);
   }
   Args operands;
   std::vector<TypeId> types;
@@ -147,13 +154,15 @@ absl::StatusOr<ExprRef> ResolveSelecting(const ScalarFunction& f, Args args, boo
   } else {
     ADJOIN_ASSIGN_OR_RETURN(type, CommonType(types, construct));
   }
-  for (size_t i : values) args[i] = IsNullConstant(*args[i]) ? NullExpr(type) : CastTo(args[i], type);
+  for (size_t i : values)
+    args[i] = IsNullConstant(*args[i]) ? NullExpr(type) : CastTo(args[i], type);
   if (is_case && args.size() % 2 == 0) args.push_back(NullExpr(type));
   if (args.size() == 1 && !is_case) return args[0];
   return CallNamed(f.name, std::move(args), type);
 }
 
-// Functions of floats: integers become double precision; REAL too unless weak, as PostgreSQL has float8 forms only.
+// Functions of floats: integers become double precision; REAL too unless weak, as PostgreSQL has
+// float8 forms only.
 absl::StatusOr<ExprRef> ResolveFloatFunction(const ScalarFunction& f, Args args, bool weak) {
   if (!AllNumeric(args)) return NoFunction(f.name, args);
   TypeId type = PromoteAll(args, weak);
@@ -170,9 +179,9 @@ int ArityOf(std::string_view name) {
 struct Synonym {
   std::string_view sql, name;
 };
-constexpr Synonym kSynonyms[] = {{"^", "power"},     {"pow", "power"}, {"dpow", "power"}, {"ceiling", "ceil"},
-                                 {"log", "log10"},   {"|/", "sqrt"},   {"||/", "cbrt"},   {"@", "abs"},
-                                 {"char_length", "length"}};
+constexpr Synonym kSynonyms[] = {{"^", "power"},      {"pow", "power"}, {"dpow", "power"},
+                                 {"ceiling", "ceil"}, {"log", "log10"}, {"|/", "sqrt"},
+                                 {"||/", "cbrt"},     {"@", "abs"},     {"char_length", "length"}};
 
 std::string_view Canonical(std::string_view name) {
   for (const Synonym& s : kSynonyms) {
@@ -218,10 +227,13 @@ absl::StatusOr<ExprRef> ResolveUnary(const ScalarFunction& f, Args args, bool we
     if (!IsNumeric(type)) return NoOperator("-", args);
     return Neg(args[0]);
   }
-  if (name == "~") return IsInteger(type) ? CallNamed(name, args, type) : absl::StatusOr<ExprRef>(NoOperator(name, args));
+  if (name == "~")
+    return IsInteger(type) ? CallNamed(name, args, type)
+                           : absl::StatusOr<ExprRef>(NoOperator(name, args));
   if (name == "abs" && IsNumeric(type)) return CallNamed(name, std::move(args), type);
   if (name == "stop_gradient") return CallNamed(name, std::move(args), type);
-  if (name == "is null" || name == "is not null") return CallNamed(name, std::move(args), TypeId::kBool);
+  if (name == "is null" || name == "is not null")
+    return CallNamed(name, std::move(args), TypeId::kBool);
   if (Contains({"length", "lower", "upper"}, name)) {
     if (type != TypeId::kText) return NoFunction(name, args);
     return CallNamed(name, std::move(args), name == "length" ? TypeId::kInt32 : TypeId::kText);
@@ -231,7 +243,8 @@ absl::StatusOr<ExprRef> ResolveUnary(const ScalarFunction& f, Args args, bool we
 
 absl::StatusOr<ExprRef> ResolveBits(std::string_view name, Args args) {
   if (!IsInteger(args[0]->type) || !IsInteger(args[1]->type)) return NoOperator(name, args);
-  const TypeId type = name == "<<" || name == ">>" ? args[0]->type : PromoteNumeric(args[0]->type, args[1]->type);
+  const TypeId type =
+      name == "<<" || name == ">>" ? args[0]->type : PromoteNumeric(args[0]->type, args[1]->type);
   return CallNamed(name, CastAll(args, type), type);
 }
 
@@ -239,9 +252,12 @@ absl::StatusOr<ExprRef> ResolveBits(std::string_view name, Args args) {
 
 std::pair<int64_t, int64_t> RangeOf(TypeId type) {
   switch (type) {
-    case TypeId::kInt16: return {INT16_MIN, INT16_MAX};
-    case TypeId::kInt32: return {INT32_MIN, INT32_MAX};
-    default: return {INT64_MIN, INT64_MAX};
+    case TypeId::kInt16:
+      return {INT16_MIN, INT16_MAX};
+    case TypeId::kInt32:
+      return {INT32_MIN, INT32_MAX};
+    default:
+      return {INT64_MIN, INT64_MAX};
   }
 }
 
@@ -249,7 +265,8 @@ absl::StatusOr<Value> ParseText(const std::string& text, TypeId target) {
   const absl::string_view trimmed = absl::StripAsciiWhitespace(text);
   const auto invalid = [&] {
     return SqlError(sqlstate::kInvalidTextRepresentation,
-                    absl::StrCat("invalid input syntax for type ", ToAbsl(TypeName(target)), ": \"", text, "\""));
+                    absl::StrCat("invalid input syntax for type ", ToAbsl(TypeName(target)), ": \"",
+                                 text, "\""));
   };
   if (target == TypeId::kText) return Value::Text(text);
   if (target == TypeId::kBool) {
@@ -257,8 +274,10 @@ absl::StatusOr<Value> ParseText(const std::string& text, TypeId target) {
     const auto is_prefix = [&](std::string_view word, size_t least) {
       return lower.size() >= least && word.substr(0, lower.size()) == lower;
     };
-    if (is_prefix("true", 1) || is_prefix("yes", 1) || lower == "on" || lower == "1") return Value::Bool(true);
-    if (is_prefix("false", 1) || is_prefix("no", 1) || is_prefix("off", 2) || lower == "0") return Value::Bool(false);
+    if (is_prefix("true", 1) || is_prefix("yes", 1) || lower == "on" || lower == "1")
+      return Value::Bool(true);
+    if (is_prefix("false", 1) || is_prefix("no", 1) || is_prefix("off", 2) || lower == "0")
+      return Value::Bool(false);
     return invalid();
   }
   if (IsFloat(target)) {
@@ -271,22 +290,26 @@ absl::StatusOr<Value> ParseText(const std::string& text, TypeId target) {
   if (absl::SimpleAtoi(trimmed, &v)) {
     const auto [low, high] = RangeOf(target);
     if (v >= low && v <= high) return Value::Int(v);
-  } else if (trimmed.empty() || trimmed.find_first_not_of("+-0123456789") != absl::string_view::npos ||
+  } else if (trimmed.empty() ||
+             trimmed.find_first_not_of("+-0123456789") != absl::string_view::npos ||
              trimmed.find_first_of("0123456789") == absl::string_view::npos) {
     return invalid();
   }
-  return SqlError(sqlstate::kNumericOutOfRange, absl::StrCat("value \"", text, "\" is out of range for type ",
-                                                             ToAbsl(TypeName(target))));
+  return SqlError(
+      sqlstate::kNumericOutOfRange,
+      absl::StrCat("value \"", text, "\" is out of range for type ", ToAbsl(TypeName(target))));
 }
 
 absl::Status OutOfRange(TypeId type) {
-  return SqlError(sqlstate::kNumericOutOfRange, absl::StrCat(ToAbsl(TypeName(type)), " out of range"));
+  return SqlError(sqlstate::kNumericOutOfRange,
+                  absl::StrCat(ToAbsl(TypeName(type)), " out of range"));
 }
 
 absl::StatusOr<Value> CastConstant(const Value& v, TypeId from, TypeId to) {
   if (v.is_null()) return v;
   if (from == TypeId::kText) return ParseText(v.as_text(), to);
-  if (to == TypeId::kText) return Value::Text(from == TypeId::kBool ? (v.as_bool() ? "true" : "false") : ToText(v, from));
+  if (to == TypeId::kText)
+    return Value::Text(from == TypeId::kBool ? (v.as_bool() ? "true" : "false") : ToText(v, from));
   if (to == TypeId::kBool) return Value::Bool(v.as_int() != 0);
   if (from == TypeId::kBool) return Value::Int(v.as_bool() ? 1 : 0);
   if (IsFloat(to)) {
@@ -308,13 +331,15 @@ absl::StatusOr<Value> CastConstant(const Value& v, TypeId from, TypeId to) {
 
 bool CastExists(TypeId from, TypeId to) {
   if (from == to || from == TypeId::kText || to == TypeId::kText) return true;
-  if (from == TypeId::kBool || to == TypeId::kBool) return from == TypeId::kInt32 || to == TypeId::kInt32;
+  if (from == TypeId::kBool || to == TypeId::kBool)
+    return from == TypeId::kInt32 || to == TypeId::kInt32;
   return true;
 }
 
 }  // namespace
 
-absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprRef> args, bool weak_real) {
+absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprRef> args,
+                                    bool weak_real) {
   ADJOIN_ASSIGN_OR_RETURN(ExprRef spelled, ResolveSpelling(sql_name, args, weak_real));
   if (spelled != nullptr) return spelled;
   std::string_view name = Canonical(sql_name);
@@ -323,17 +348,22 @@ absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprR
     return IsNumeric(args[0]->type) ? absl::StatusOr<ExprRef>(args[0]) : NoOperator("+", args);
   }
   if (args.size() == 2) {
-    if (Contains({"+", "-", "*", "/", "%"}, name)) return ResolveArithmetic(name, std::move(args), weak_real);
-    if (Contains({"=", "<>", "!=", "<", "<=", ">", ">=", "is distinct from", "is not distinct from"}, name)) {
+    if (Contains({"+", "-", "*", "/", "%"}, name))
+      return ResolveArithmetic(name, std::move(args), weak_real);
+    if (Contains(
+            {"=", "<>", "!=", "<", "<=", ">", ">=", "is distinct from", "is not distinct from"},
+            name)) {
       return ResolveComparison(name, std::move(args), weak_real);
     }
     if (Contains({"&", "|", "#", "<<", ">>"}, name)) return ResolveBits(name, std::move(args));
     if (name == "||") {
-      if (args[0]->type != TypeId::kText && args[1]->type != TypeId::kText) return NoOperator(name, args);
+      if (args[0]->type != TypeId::kText && args[1]->type != TypeId::kText)
+        return NoOperator(name, args);
       return CallNamed(name, CastAll(args, TypeId::kText), TypeId::kText);
     }
   }
-  if (Contains({"and", "or", "not"}, name) && !args.empty()) return ResolveLogic(name, std::move(args));
+  if (Contains({"and", "or", "not"}, name) && !args.empty())
+    return ResolveLogic(name, std::move(args));
   const ScalarFunction* f = FindFunction(name);
   const bool internal = f != nullptr && (f->infix || name == "accumulate" || name == "cast");
   if (f == nullptr || internal || args.empty()) return NoFunction(sql_name, args);
@@ -351,8 +381,9 @@ absl::StatusOr<ExprRef> ResolveCast(ExprRef arg, TypeId target) {
   if (from == target) return arg;
   if (IsNullConstant(*arg)) return NullExpr(target);
   if (!CastExists(from, target)) {
-    return SqlError(sqlstate::kCannotCoerce, absl::StrCat("cannot cast type ", ToAbsl(TypeName(from)), " to ",
-                                                          ToAbsl(TypeName(target))));
+    return SqlError(sqlstate::kCannotCoerce,
+                    absl::StrCat("cannot cast type ", ToAbsl(TypeName(from)), " to ",
+                                 ToAbsl(TypeName(target))));
   }
   if (arg->kind == ExprKind::kConstant) {
     ADJOIN_ASSIGN_OR_RETURN(Value v, CastConstant(arg->constant, from, target));
@@ -368,8 +399,8 @@ absl::StatusOr<TypeId> CommonType(std::span<const TypeId> types, std::string_vie
       type = PromoteNumeric(type, t);
     } else if (type != t) {
       return SqlError(sqlstate::kDatatypeMismatch,
-                      absl::StrCat(ToAbsl(construct), " types ", ToAbsl(TypeName(type)), " and ", ToAbsl(TypeName(t)),
-                                   " cannot be matched"));
+                      absl::StrCat(ToAbsl(construct), " types ", ToAbsl(TypeName(type)), " and ",
+                                   ToAbsl(TypeName(t)), " cannot be matched"));
     }
   }
   return type;

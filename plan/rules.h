@@ -1,4 +1,5 @@
-// Optimiser rules: each a function from a node, whose inputs are done, to a better node, or null where it does not match.
+// Optimiser rules: each a function from a node, whose inputs are done, to a better node, or null
+// where it does not match.
 #pragma once
 
 #include "absl/container/flat_hash_set.h"
@@ -7,12 +8,13 @@
 
 namespace adjoin {
 
-// Join + GROUP BY SUM(product) as one Contraction (rules/recognise_contraction.cc). `kept`: nodes that must stay nodes
-// of the plan, because something is differentiated by them.
-NodeRef RecogniseContraction(const NodeRef& node, Planner& planner, const absl::flat_hash_set<const Node*>& kept);
+// Join + GROUP BY SUM(product) as one Contraction (rules/recognise_contraction.cc). `kept`: nodes
+// that must stay nodes of the plan, because something is differentiated by them.
+NodeRef RecogniseContraction(const NodeRef& node, Planner& planner,
+                             const absl::flat_hash_set<const Node*>& kept);
 
-// Applies the rules that `options` leaves on to every node below the statement's outputs, inputs first. Run before
-// derivatives are resolved, so that they differentiate products as products.
+// Applies the rules that `options` leaves on to every node below the statement's outputs, inputs
+// first. Run before derivatives are resolved, so that they differentiate products as products.
 void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& options);
 
 }  // namespace adjoin

@@ -10,7 +10,8 @@ namespace {
 
 using Args = std::vector<ExprRef>;
 
-// ---- Partials: dy/d(args[i]) from y and args. One function a row where the formula is more than a factor.
+// ---- Partials: dy/d(args[i]) from y and args. One function a row where the formula is more than a
+// factor.
 
 ExprRef C(double v, const ExprRef& like) { return FloatConst(v, like->type); }
 ExprRef Call1(std::string_view name, const ExprRef& x) { return CallNamed(name, {x}, x->type); }
@@ -20,12 +21,16 @@ ExprRef IsZero(const ExprRef& x) { return CallNamed("=", {x, C(0, x)}, TypeId::k
 ExprRef DAdd(const ExprRef& y, const Args&, int) { return C(1, y); }
 ExprRef DSub(const ExprRef& y, const Args&, int i) { return C(i == 0 ? 1 : -1, y); }
 ExprRef DMul(const ExprRef&, const Args& a, int i) { return a[static_cast<size_t>(1 - i)]; }
-ExprRef DDiv(const ExprRef& y, const Args& a, int i) { return i == 0 ? Div(C(1, y), a[1]) : Neg(Div(y, a[1])); }
+ExprRef DDiv(const ExprRef& y, const Args& a, int i) {
+  return i == 0 ? Div(C(1, y), a[1]) : Neg(Div(y, a[1]));
+}
 ExprRef DMod(const ExprRef& y, const Args& a, int i) {
   return i == 0 ? C(1, y) : Neg(CallNamed("trunc", {Div(a[0], a[1])}, y->type));
 }
 ExprRef DNeg(const ExprRef& y, const Args&, int) { return C(-1, y); }
-ExprRef DAbs(const ExprRef&, const Args& a, int) { return Call1("sign", a[0]); }  // 0 at 0, unlike JAX: see README
+ExprRef DAbs(const ExprRef&, const Args& a, int) {
+  return Call1("sign", a[0]);
+}  // 0 at 0, unlike JAX: see README
 ExprRef DSqrt(const ExprRef& y, const Args&, int) { return Div(C(0.5, y), y); }
 ExprRef DCbrt(const ExprRef& y, const Args&, int) { return Div(C(1.0 / 3.0, y), Square(y)); }
 ExprRef DExp(const ExprRef& y, const Args&, int) { return y; }
@@ -46,7 +51,8 @@ ExprRef DPower(const ExprRef& y, const Args& a, int i) {
     return Mul(p, CallNamed("power", {x, C(power - 1, y)}, y->type));
   }
   const ExprRef general = Mul(p, CallNamed("power", {x, Sub(p, C(1, y))}, y->type));
-  return CaseExpr({IsZero(p), C(0, y), CallNamed("=", {p, C(1, y)}, TypeId::kBool), C(1, y), general});
+  return CaseExpr(
+      {IsZero(p), C(0, y), CallNamed("=", {p, C(1, y)}, TypeId::kBool), C(1, y), general});
 }
 
 ExprRef DSin(const ExprRef&, const Args& a, int) { return Call1("cos", a[0]); }
@@ -56,7 +62,9 @@ ExprRef DAsin(const ExprRef& y, const Args& a, int) {
   return Div(C(1, y), Call1("sqrt", Sub(C(1, y), Square(a[0]))));
 }
 ExprRef DAcos(const ExprRef& y, const Args& a, int i) { return Neg(DAsin(y, a, i)); }
-ExprRef DAtan(const ExprRef& y, const Args& a, int) { return Div(C(1, y), Add(C(1, y), Square(a[0]))); }
+ExprRef DAtan(const ExprRef& y, const Args& a, int) {
+  return Div(C(1, y), Add(C(1, y), Square(a[0])));
+}
 ExprRef DAtan2(const ExprRef&, const Args& a, int i) {
   const ExprRef norm = Add(Square(a[0]), Square(a[1]));
   return i == 0 ? Div(a[1], norm) : Neg(Div(a[0], norm));
@@ -70,7 +78,9 @@ ExprRef DAsinh(const ExprRef& y, const Args& a, int) {
 ExprRef DAcosh(const ExprRef& y, const Args& a, int) {
   return Div(C(1, y), Call1("sqrt", Sub(Square(a[0]), C(1, y))));
 }
-ExprRef DAtanh(const ExprRef& y, const Args& a, int) { return Div(C(1, y), Sub(C(1, y), Square(a[0]))); }
+ExprRef DAtanh(const ExprRef& y, const Args& a, int) {
+  return Div(C(1, y), Sub(C(1, y), Square(a[0])));
+}
 ExprRef DErf(const ExprRef& y, const Args& a, int) {
   return Mul(C(2 / std::sqrt(M_PI), y), Call1("exp", Neg(Square(a[0]))));
 }
@@ -148,7 +158,8 @@ const ScalarFunction kFunctions[] = {
 // ---- Constants.
 
 ExprRef FoldBinary(std::string_view name, const ExprRef& a, const ExprRef& b) {
-  if (a->kind != ExprKind::kConstant || b->kind != ExprKind::kConstant || !IsFloat(a->type)) return nullptr;
+  if (a->kind != ExprKind::kConstant || b->kind != ExprKind::kConstant || !IsFloat(a->type))
+    return nullptr;
   if (a->constant.is_null() || b->constant.is_null()) return NullExpr(a->type);
   const double x = a->constant.as_float(), y = b->constant.as_float();
   double v = name == "+" ? x + y : name == "-" ? x - y : name == "*" ? x * y : x / y;
@@ -213,7 +224,9 @@ ExprRef Div(const ExprRef& a, const ExprRef& b) {
 ExprRef Neg(const ExprRef& a) {
   if (a->kind == ExprKind::kConstant && !a->constant.is_null()) {
     if (a->constant.is_float()) return ConstantExpr(Value::Float(-a->constant.as_float()), a->type);
-    const int64_t least = a->type == TypeId::kInt16 ? INT16_MIN : a->type == TypeId::kInt32 ? INT32_MIN : INT64_MIN;
+    const int64_t least = a->type == TypeId::kInt16   ? INT16_MIN
+                          : a->type == TypeId::kInt32 ? INT32_MIN
+                                                      : INT64_MIN;
     if (a->constant.is_int() && a->constant.as_int() != least) {
       return ConstantExpr(Value::Int(-a->constant.as_int()), a->type);
     }
@@ -221,7 +234,9 @@ ExprRef Neg(const ExprRef& a) {
   return CallNamed("neg", {a}, a->type);
 }
 
-ExprRef Accumulate(const ExprRef& a, const ExprRef& b) { return CallNamed("accumulate", {a, b}, a->type); }
+ExprRef Accumulate(const ExprRef& a, const ExprRef& b) {
+  return CallNamed("accumulate", {a, b}, a->type);
+}
 
 ExprRef CaseExpr(std::vector<ExprRef> args) {
   const TypeId type = args[1]->type;

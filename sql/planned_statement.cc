@@ -122,7 +122,8 @@ absl::Status PlannedStatement::Bind(const CatalogState& catalog, const Settings&
 void PlannedStatement::AddStage(std::string_view heading, const Statement& statement) {
   std::vector<NodeRef> plans;
   for (const Statement::Output& output : statement.outputs) plans.push_back(output.plan);
-  if (stages_.empty() || stages_.back().plans != plans) stages_.push_back({heading, std::move(plans)});
+  if (stages_.empty() || stages_.back().plans != plans)
+    stages_.push_back({heading, std::move(plans)});
 }
 
 std::string PlannedStatement::Explain(bool analyze) const {

@@ -67,8 +67,8 @@ class PlannedStatement {
   std::string_view verb() const;
   const std::vector<std::string>& relations() const { return relations_; }
   const std::string& text() const { return text_; }
-  // The plan after each stage that changed it, then the program; analyze: with the last run's times.
-  // REQUIRES: has_program().
+  // The plan after each stage that changed it, then the program; analyze: with the last run's
+  // times. REQUIRES: has_program().
   std::string Explain(bool analyze) const;
   int64_t plans() const { return plans_; }
   double plan_ms() const { return plan_ms_; }

@@ -176,7 +176,8 @@ absl::StatusOr<Session::Result> Session::RunPlannedOnce(PlannedStatement& planne
   if (!planned.is_bound()) ADJOIN_RETURN_IF_ERROR(planned.Bind(transaction_.State(), settings_));
   const size_t given = planned.state().parameters.size();
   if (given < planned.statement().parameters.size()) {
-    return SqlError(sqlstate::kUndefinedParameter, absl::StrCat("there is no parameter $", given + 1));
+    return SqlError(sqlstate::kUndefinedParameter,
+                    absl::StrCat("there is no parameter $", given + 1));
   }
   const bool writes = planned.writes();
   if (writes) ADJOIN_RETURN_IF_ERROR(transaction_.Lock(control_, settings_.lock_timeout_ms));

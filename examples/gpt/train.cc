@@ -24,7 +24,7 @@ struct Options {
   bool explain = false;
 };
 
-int64_t DefaultSteps(const std::string& size) { return size == "small" ? 10000 : 600; }
+int64_t DefaultSteps(const std::string& size) { return size == "small" ? 50000 : 600; }
 
 void AddOptions(CLI::App& app, Options& options) {
   TrainOptions& train = options.train;
@@ -33,7 +33,7 @@ void AddOptions(CLI::App& app, Options& options) {
       ->capture_default_str();
   train.text = GPT_EXAMPLES_DIR "/gpt/data/text.txt";
   train.steps = 0;
-  app.add_option("--steps", train.steps, "SGD steps (default: 10000 for small, 600 for base)")
+  app.add_option("--steps", train.steps, "SGD steps (default: 50000 for small, 600 for base)")
       ->check(CLI::PositiveNumber);
   app.add_option("--max-seconds", train.max_seconds, "stop training after this long")
       ->capture_default_str();

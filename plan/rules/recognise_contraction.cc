@@ -2,8 +2,8 @@
 //     (Project | Filter)*                  =>      Filter[conditions of the left alone]  L
 //       Join[on; residual]  L  R                   Filter[conditions of the right alone]  R
 //
-// Each factor may be any expression over one side. A condition between the sides becomes the mask where it reads only
-// join columns and keys: what the transposes of the product still have at hand.
+// Each factor may be any expression over one side. A condition between the sides becomes the mask
+// where it reads only join columns and keys: what the transposes of the product still have at hand.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -27,7 +27,8 @@ void Inline(const Project& p, ExprRef& e) {
   e = MapColumns(e, [&](const Expr& c) { return p.exprs[static_cast<size_t>(c.index)]; });
 }
 
-std::optional<Flattened> Flatten(const NodeRef& node, const GroupBy& g, const absl::flat_hash_set<const Node*>& kept) {
+std::optional<Flattened> Flatten(const NodeRef& node, const GroupBy& g,
+                                 const absl::flat_hash_set<const Node*>& kept) {
   Flattened f{node->inputs[0], g.keys, g.aggregates, {}};
   while (!kept.contains(f.join.get())) {
     if (const auto* filter = std::get_if<Filter>(&f.join->op)) {
@@ -42,7 +43,8 @@ std::optional<Flattened> Flatten(const NodeRef& node, const GroupBy& g, const ab
     f.join = f.join->inputs[0];
   }
   const auto* join = std::get_if<Join>(&f.join->op);
-  if (join == nullptr || join->kind != JoinKind::kInner || kept.contains(f.join.get())) return std::nullopt;
+  if (join == nullptr || join->kind != JoinKind::kInner || kept.contains(f.join.get()))
+    return std::nullopt;
   for (const ExprRef& c : Conjuncts(join->residual)) f.conditions.push_back(c);
   return f;
 }
@@ -74,10 +76,13 @@ ExprRef Product(const std::vector<ExprRef>& factors) {
   return out;
 }
 
-// Makes each join key a plain column of its side, appending a projection where one is an expression.
-NodeRef WithKeyColumns(const NodeRef& side, const std::vector<ExprRef>& keys, Planner& planner, std::vector<int>* columns) {
+// Makes each join key a plain column of its side, appending a projection where one is an
+// expression.
+NodeRef WithKeyColumns(const NodeRef& side, const std::vector<ExprRef>& keys, Planner& planner,
+                       std::vector<int>* columns) {
   Project p;
-  for (int c = 0; c < side->width(); ++c) p.exprs.push_back(ColumnExpr(c, side->types[static_cast<size_t>(c)]));
+  for (int c = 0; c < side->width(); ++c)
+    p.exprs.push_back(ColumnExpr(c, side->types[static_cast<size_t>(c)]));
   for (const ExprRef& key : keys) {
     if (key->kind == ExprKind::kColumn) {
       columns->push_back(key->index);
@@ -86,7 +91,9 @@ NodeRef WithKeyColumns(const NodeRef& side, const std::vector<ExprRef>& keys, Pl
     columns->push_back(static_cast<int>(p.exprs.size()));
     p.exprs.push_back(key);
   }
-  return static_cast<int>(p.exprs.size()) == side->width() ? side : planner.Make(std::move(p), {side}, side->names);
+  return static_cast<int>(p.exprs.size()) == side->width()
+             ? side
+             : planner.Make(std::move(p), {side}, side->names);
 }
 
 NodeRef Filtered(const NodeRef& side, const std::vector<ExprRef>& conditions, Planner& planner) {
@@ -116,7 +123,8 @@ std::optional<Sum> OnlySum(const std::vector<Aggregate>& aggregates) {
 
 }  // namespace
 
-NodeRef RecogniseContraction(const NodeRef& node, Planner& planner, const absl::flat_hash_set<const Node*>& kept) {
+NodeRef RecogniseContraction(const NodeRef& node, Planner& planner,
+                             const absl::flat_hash_set<const Node*>& kept) {
   const auto* group_by = std::get_if<GroupBy>(&node->op);
   if (group_by == nullptr || !OnlySum(group_by->aggregates)) return nullptr;
   auto flat = Flatten(node, *group_by, kept);
@@ -135,7 +143,9 @@ NodeRef RecogniseContraction(const NodeRef& node, Planner& planner, const absl::
     by_side[side == 1 ? 1 : 0].push_back(f);
   }
   for (const auto& own : by_side) {  // a product needs a column of each side
-    if (std::none_of(own.begin(), own.end(), [](const ExprRef& f) { return !ColumnsOf(f).empty(); })) return nullptr;
+    if (std::none_of(own.begin(), own.end(),
+                     [](const ExprRef& f) { return !ColumnsOf(f).empty(); }))
+      return nullptr;
   }
 
   std::vector<ExprRef> own_conditions[2], mask, on[2];
@@ -153,17 +163,20 @@ NodeRef RecogniseContraction(const NodeRef& node, Planner& planner, const absl::
   c.count = which.count >= 0;
   for (const ExprRef& key : flat->keys) {
     if (key->kind != ExprKind::kColumn) return nullptr;
-    c.keys.push_back(key->index < split ? ContractionKey{0, key->index} : ContractionKey{1, key->index - split});
+    c.keys.push_back(key->index < split ? ContractionKey{0, key->index}
+                                        : ContractionKey{1, key->index - split});
   }
   std::vector<int> columns[2];
   NodeRef inputs[2];
   for (int s : {0, 1}) {
-    inputs[s] = WithKeyColumns(Filtered(sides[s], own_conditions[s], planner), on[s], planner, &columns[s]);
+    inputs[s] =
+        WithKeyColumns(Filtered(sides[s], own_conditions[s], planner), on[s], planner, &columns[s]);
   }
   for (const ExprRef& m : mask) {
     for (int column : ColumnsOf(m)) {
       const int side = column < split ? 0 : 1, own = side == 0 ? column : column - split;
-      const bool joined = std::find(columns[side].begin(), columns[side].end(), own) != columns[side].end();
+      const bool joined =
+          std::find(columns[side].begin(), columns[side].end(), own) != columns[side].end();
       const bool key = std::any_of(c.keys.begin(), c.keys.end(), [&](const ContractionKey& k) {
         return k.side == side && k.column == own;
       });
@@ -171,8 +184,8 @@ NodeRef RecogniseContraction(const NodeRef& node, Planner& planner, const absl::
     }
   }
   for (size_t k = 0; k < join.keys.size(); ++k) {
-    c.on.push_back({ColumnExpr(columns[0][k], join.keys[k].left->type), ColumnExpr(columns[1][k], join.keys[k].right->type),
-                    join.keys[k].null_safe});
+    c.on.push_back({ColumnExpr(columns[0][k], join.keys[k].left->type),
+                    ColumnExpr(columns[1][k], join.keys[k].right->type), join.keys[k].null_safe});
   }
   const int new_split = inputs[0]->width();
   c.mask = AndAll(mask);
@@ -186,10 +199,12 @@ NodeRef RecogniseContraction(const NodeRef& node, Planner& planner, const absl::
 
   const int num_keys = static_cast<int>(c.keys.size());
   const bool in_order = which.sum == 0;
-  NodeRef product = planner.Make(std::move(c), {inputs[0], inputs[1]}, in_order ? node->names : std::vector<std::string>{});
+  NodeRef product = planner.Make(std::move(c), {inputs[0], inputs[1]},
+                                 in_order ? node->names : std::vector<std::string>{});
   if (in_order) return product;
   Project reorder;  // COUNT(*) came first
-  for (int k = 0; k < num_keys; ++k) reorder.exprs.push_back(ColumnExpr(k, product->types[static_cast<size_t>(k)]));
+  for (int k = 0; k < num_keys; ++k)
+    reorder.exprs.push_back(ColumnExpr(k, product->types[static_cast<size_t>(k)]));
   reorder.exprs.push_back(ColumnExpr(num_keys + 1, TypeId::kInt64));
   reorder.exprs.push_back(ColumnExpr(num_keys, product->types[static_cast<size_t>(num_keys)]));
   return planner.Make(std::move(reorder), {product}, node->names);

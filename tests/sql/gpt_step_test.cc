@@ -1,4 +1,5 @@
-// A whole training step of the GPT as one prepared statement: allocations, bits under threads, and the plan's size.
+// A whole training step of the GPT as one prepared statement: allocations, bits under threads, and
+// the plan's size.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,9 +20,10 @@ struct Parameter {
   const char* name;
   const char* dims;
 };
-constexpr Parameter kParameters[] = {{"wte", "v c"},      {"wpe", "t c"},        {"h0_ln_1", "c"},  {"h0_wq", "c h d"},
-                                     {"h0_wk", "c h d"},  {"h0_wv", "c h d"},    {"h0_wo", "h d c"}, {"h0_ln_2", "c"},
-                                     {"h0_w_fc", "c f"},  {"h0_w_proj", "f c"},  {"ln_f", "c"}};
+constexpr Parameter kParameters[] = {{"wte", "v c"},       {"wpe", "t c"},     {"h0_ln_1", "c"},
+                                     {"h0_wq", "c h d"},   {"h0_wk", "c h d"}, {"h0_wv", "c h d"},
+                                     {"h0_wo", "h d c"},   {"h0_ln_2", "c"},   {"h0_w_fc", "c f"},
+                                     {"h0_w_proj", "f c"}, {"ln_f", "c"}};
 
 std::string Replace(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
@@ -33,23 +35,25 @@ std::string Replace(std::string text, const std::string& from, const std::string
 std::string Create(const std::string& name, const std::string& dims, const std::string& file) {
   const std::string list = Replace(dims, " ", ", ");
   return "CREATE TABLE " + name + " (" + Replace(dims, " ", " BIGINT, ") +
-         " BIGINT, val DOUBLE PRECISION, PRIMARY KEY (" + list + "));" + "COPY " + name + " FROM '" + file +
-         "' (FORMAT npy);";
+         " BIGINT, val DOUBLE PRECISION, PRIMARY KEY (" + list + "));" + "COPY " + name +
+         " FROM '" + file + "' (FORMAT npy);";
 }
 
 // The tables of a reference export, with the batch of step 0.
 std::string Tables(const std::string& size) {
   const std::string folder = std::string(ADJOIN_SOURCE_DIR) + "/tests/data/gpt_" + size + "/";
   std::string sql;
-  for (const Parameter& p : kParameters) sql += Create(p.name, p.dims, folder + "init/" + p.name + ".npy");
+  for (const Parameter& p : kParameters)
+    sql += Create(p.name, p.dims, folder + "init/" + p.name + ".npy");
   for (const char* part : {"x", "y"}) {
     sql += std::string("CREATE TABLE all_") + part +
-           " (s BIGINT, b BIGINT, t BIGINT, val INTEGER, PRIMARY KEY (s, b, t));" + "COPY all_" + part + " FROM '" +
-           folder + "batch/" + part + ".npy' (FORMAT npy);";
+           " (s BIGINT, b BIGINT, t BIGINT, val INTEGER, PRIMARY KEY (s, b, t));" + "COPY all_" +
+           part + " FROM '" + folder + "batch/" + part + ".npy' (FORMAT npy);";
   }
   return sql +
          "CREATE TABLE batch (b BIGINT, t BIGINT, token BIGINT, target BIGINT, PRIMARY KEY (b, t));"
-         "INSERT INTO batch SELECT x.b, x.t, x.val, y.val FROM all_x x JOIN all_y y ON y.s = x.s AND y.b = x.b AND "
+         "INSERT INTO batch SELECT x.b, x.t, x.val, y.val FROM all_x x JOIN all_y y ON y.s = x.s "
+         "AND y.b = x.b AND "
          "y.t = x.t WHERE x.s = 0;";
 }
 
@@ -60,13 +64,15 @@ std::string Step() {
   std::string sql = text.str();
   sql.resize(sql.rfind("\nSELECT "));
   for (const Parameter& p : kParameters) {
-    const std::string name = p.name, update = "UPDATE " + name + " SET val = val - 0.1 * grad(loss, val)";
+    const std::string name = p.name,
+                      update = "UPDATE " + name + " SET val = val - 0.1 * grad(loss, val)";
     sql += name == "ln_f" ? "\n" + update : ",\nstep_" + name + " AS (" + update + ")";
   }
   return sql;
 }
 
 TEST(GptStepTest, AWarmStepAllocatesNothing) {
+  if (!kAllocationsAreCounted) GTEST_SKIP() << "a sanitizer owns operator new";
   const Database database = *Database::Open({.threads = 1});
   Connection connection = database.Connect();
   const auto made = connection.Execute(Tables("small"));
