@@ -1,11 +1,10 @@
 #include "sql/database.h"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "adjoin/database.h"
 #include "engine/status.h"
 #include "sql/session.h"
@@ -14,23 +13,26 @@ namespace adjoin {
 
 absl::Status WriteLock::Acquire(const RunControl& control, int64_t timeout_ms) {
   // Cancel may come from a signal handler, which cannot wake a waiter: look for it now and then.
-  constexpr absl::Duration kLook = absl::Milliseconds(20);
-  const absl::Time deadline =
-      timeout_ms > 0 ? absl::Now() + absl::Milliseconds(timeout_ms) : absl::InfiniteFuture();
-  absl::MutexLock lock(&mutex_);
-  const auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !held_; };
-  while (!mutex_.AwaitWithTimeout(absl::Condition(&free), kLook)) {
+  constexpr std::chrono::milliseconds kLook(20);
+  const auto start = std::chrono::steady_clock::now();
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!released_.wait_for(lock, kLook, [this] { return !held_; })) {
     ADJOIN_RETURN_IF_ERROR(control.Check());
-    if (absl::Now() >= deadline)
+    const auto waited = std::chrono::steady_clock::now() - start;
+    if (timeout_ms > 0 && waited >= std::chrono::milliseconds(timeout_ms)) {
       return SqlError("55P03", "canceling statement due to lock timeout");
+    }
   }
   held_ = true;
   return absl::OkStatus();
 }
 
 void WriteLock::Release() {
-  absl::MutexLock lock(&mutex_);
-  held_ = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    held_ = false;
+  }
+  released_.notify_one();
 }
 
 DatabaseState::DatabaseState(int threads, int64_t memory_limit)

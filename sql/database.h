@@ -2,12 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "engine/buffer.h"
 #include "engine/catalog.h"
 #include "engine/task_pool.h"
@@ -25,8 +25,9 @@ class WriteLock {
   void Release();
 
  private:
-  absl::Mutex mutex_;
-  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  std::mutex mutex_;  // not Abseil's, which Debian builds without what ThreadSanitizer needs
+  std::condition_variable released_;
+  bool held_ = false;  // under mutex_
 };
 
 // Thread-safe.
