@@ -144,12 +144,15 @@ struct NodeActivity {
   ColumnActivity operator()(const Sort&) const { return *in[0]; }
   ColumnActivity operator()(const Limit&) const { return *in[0]; }
   ColumnActivity operator()(const UnionAll&) const {
-    ColumnActivity out = *in[0];
-    for (const ColumnActivity* input : in) {
-      for (size_t c = 0; c < out.size(); ++c) out[c].active |= (*input)[c].active;
-    }
+    ColumnActivity out(node.types.size());
     for (size_t c = 0; c < out.size(); ++c) {
-      out[c].blocker = out[c].active && !IsFloat(node.types[c]) ? "an integer column" : "";
+      for (const ColumnActivity* input : in) {
+        out[c].active |= (*input)[c].active;
+        if (out[c].blocker.empty()) out[c].blocker = (*input)[c].blocker;
+      }
+      if (out[c].active && out[c].blocker.empty() && !IsFloat(node.types[c])) {
+        out[c].blocker = "an integer column";
+      }
     }
     return out;
   }

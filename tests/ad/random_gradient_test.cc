@@ -127,7 +127,9 @@ TEST(RandomGradientTest, EqualsDifferencesWhereSmooth) {
           << ToString(q.loss);
     }
   });
-  EXPECT_GT(compared, 100);
+  if (std::getenv("ADJOIN_SEEDS") == nullptr) {
+    EXPECT_GT(compared, 100);
+  }
 }
 
 TEST(RandomGradientTest, EngineAgreesWithInterpreter) {
@@ -138,7 +140,9 @@ TEST(RandomGradientTest, EngineAgreesWithInterpreter) {
         const std::string fault = CheckOnEngine(gradient, plan.tables(), *expected);
         EXPECT_TRUE(fault.empty()) << fault;
       });
-  EXPECT_GT(answered, 50);
+  if (std::getenv("ADJOIN_SEEDS") == nullptr) {
+    EXPECT_GT(answered, 50);
+  }
 }
 
 }  // namespace

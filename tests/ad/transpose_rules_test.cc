@@ -218,6 +218,18 @@ TEST_F(TransposeRules, SortLimitAndUnion) {
       kX));
 }
 
+// The value of a group key has no gradient, also where it leaves through a union: an error, never a
+// zero.
+TEST_F(TransposeRules, GroupKeysAsValuesAreTypedErrors) {
+  const NodeRef groups = planner_.Make(GroupBy{{Col(kX)}, {}}, {t_});
+  const NodeRef both = planner_.Make(UnionAll{}, {groups, Map(u_, {Col(kX)})});
+  for (const NodeRef& relation : {groups, both}) {
+    const auto gradient = Gradient(LossOf(relation, 0), t_, kX);
+    ASSERT_FALSE(gradient.ok()) << ToString(relation);
+    EXPECT_EQ(SqlStateOf(gradient.status()), sqlstate::kNoDerivativeRule);
+  }
+}
+
 TEST_F(TransposeRules, LookupCollectRowIdAndRequire) {
   const NodeRef groups =
       planner_.Make(GroupBy{{Col(kG)}, {Agg(AggregateFunction::kSum, Col(kX))}}, {u_});
