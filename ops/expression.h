@@ -142,6 +142,9 @@ class ExprBuilder {
   Id Strict(ScalarOp op, TypeId operand, TypeId result, std::span<const Id> args, Id active);
   static bool HasKernel(ScalarOp op, TypeId operand);
   Id Cast(Id arg, TypeId target, Id active);
+  // Whether some argument makes the kernel, or the cast, raise an error.
+  static bool CanRaise(ScalarOp op, TypeId operand);
+  static bool CastCanRaise(TypeId from, TypeId to);
   // a = b and so on in SQL's order, of two values of one type, text too. kEqual, kNotEqual, kLess,
   // kLessEqual.
   Id Compare(ScalarOp op, Id a, Id b);

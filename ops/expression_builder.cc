@@ -5,28 +5,6 @@
 namespace adjoin {
 namespace {
 
-bool IntegerOpFails(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kAdd:
-    case ScalarOp::kSubtract:
-    case ScalarOp::kMultiply:
-    case ScalarOp::kDivide:
-    case ScalarOp::kRemainder:
-    case ScalarOp::kNegate:
-    case ScalarOp::kAbs:
-    case ScalarOp::kPower:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool CastFails(TypeId from, TypeId to) {
-  if (to == TypeId::kBool || from == TypeId::kBool) return false;
-  if (IsInteger(from)) return IsInteger(to) && to < from;
-  return IsInteger(to) || to < from;
-}
-
 void AppendInt(std::string& key, int value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
@@ -98,6 +76,30 @@ class SlotAllocator {
 
 }  // namespace
 
+bool ExprBuilder::CanRaise(ScalarOp op, TypeId operand) {
+  if (!IsInteger(operand)) return false;
+  switch (op) {
+    case ScalarOp::kAdd:
+    case ScalarOp::kSubtract:
+    case ScalarOp::kMultiply:
+    case ScalarOp::kDivide:
+    case ScalarOp::kRemainder:
+    case ScalarOp::kNegate:
+    case ScalarOp::kAbs:
+    case ScalarOp::kPower:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool ExprBuilder::CastCanRaise(TypeId from, TypeId to) {
+  if (from == TypeId::kText) return true;
+  if (to == TypeId::kText || to == TypeId::kBool || from == TypeId::kBool) return false;
+  if (IsInteger(from)) return IsInteger(to) && to < from;
+  return IsInteger(to) || to < from;
+}
+
 ExprBuilder::Id ExprBuilder::Add(ExprInstruction instruction, bool fails) {
   Id active = fails ? instruction.active : kAlways;
   // A value that was computed where more rows are active has raised whatever this one would.
@@ -145,7 +147,7 @@ ExprBuilder::Id ExprBuilder::Strict(ScalarOp op, TypeId operand, TypeId result,
   std::copy(args.begin(), args.end(), in.args);
   in.active = active;
   in.kernel = Kernels().at(op, operand);
-  return Add(in, IsInteger(operand) && IntegerOpFails(op));
+  return Add(in, CanRaise(op, operand));
 }
 
 ExprBuilder::Id ExprBuilder::Cast(Id arg, TypeId target, Id active) {
@@ -159,7 +161,7 @@ ExprBuilder::Id ExprBuilder::Cast(Id arg, TypeId target, Id active) {
   if (in.op == ExprOpcode::kCast) {
     in.kernel = Kernels().cast[static_cast<int>(from)][static_cast<int>(target)];
   }
-  const bool fails = from == TypeId::kText || (target != TypeId::kText && CastFails(from, target));
+  const bool fails = CastCanRaise(from, target);
   return Add(in, fails);
 }
 

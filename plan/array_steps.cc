@@ -241,9 +241,13 @@ class Compiler {
   ExprBuilder::Id FuseCall(Fusion& f, const ArrayNode& n,
                            const std::vector<ExprBuilder::Id>& args) {
     if (n.scalar == ScalarOp::kCount) {
-      return f.builder.type(args[0]) == n.type
-                 ? args[0]
-                 : f.builder.Cast(args[0], n.type, ExprBuilder::kAlways);
+      if (f.builder.type(args[0]) == n.type) return args[0];
+      // What is left of casts are the planner's own: of a REAL sum back from DOUBLE PRECISION. Past
+      // REAL it is infinite.
+      const ExprBuilder::Id never =
+          f.builder.Mask(ExprOpcode::kMaskTrue, ExprBuilder::kAlways,
+                         f.builder.Constant(Value::Bool(false), TypeId::kBool));
+      return f.builder.Cast(args[0], n.type, never);
     }
     if (n.scalar == ScalarOp::kSelect) return f.builder.Blend(args[0], args[1], args[2]);
     return f.builder.Strict(n.scalar, f.builder.type(args[0]), n.type, args, ExprBuilder::kAlways);

@@ -3,37 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/expression.h"
 #include "plan/grid.h"
 #include "plan/scalar_functions.h"
 
 namespace adjoin {
-namespace {
-
-// Operations that raise errors need rows to be active; they stay on the Rows layout.
-bool CanRaise(ScalarOp op, TypeId operand) {
-  if (!IsInteger(operand)) return false;
-  switch (op) {
-    case ScalarOp::kAdd:
-    case ScalarOp::kSubtract:
-    case ScalarOp::kMultiply:
-    case ScalarOp::kDivide:
-    case ScalarOp::kRemainder:
-    case ScalarOp::kNegate:
-    case ScalarOp::kAbs:
-    case ScalarOp::kShiftLeft:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool CastCanRaise(TypeId from, TypeId to) {
-  if (IsFloat(to) || to == TypeId::kBool) return false;
-  return IsFloat(from) || (IsInteger(from) && to < from);
-}
-
-}  // namespace
-
 AxisArray GridLowering::Map(const GridRelation& r, ScalarOp op, TypeId type,
                             const std::vector<AxisArray>& args) {
   std::vector<int> axes;
@@ -188,12 +162,15 @@ std::optional<GridLowering::Typed> GridLowering::TranslateCall(const GridRelatio
   }
   const TypeId operand = e.args[0]->type;
   if (f.null_rule == NullRule::kIdentity) return Typed{values[0], valid};
+  // What can raise an error needs to know which rows are active: it stays on the Rows layout.
   if (f.null_rule == NullRule::kCast) {
-    if (e.type == TypeId::kText || operand == TypeId::kText || CastCanRaise(operand, e.type))
+    if (e.type == TypeId::kText || operand == TypeId::kText ||
+        ExprBuilder::CastCanRaise(operand, e.type))
       return std::nullopt;
     return Typed{Cast(r, values[0], e.type), valid};
   }
-  if (operand == TypeId::kText || CanRaise(f.op, operand) || Kernels().at(f.op, operand) == nullptr)
+  if (operand == TypeId::kText || ExprBuilder::CanRaise(f.op, operand) ||
+      Kernels().at(f.op, operand) == nullptr)
     return std::nullopt;
   return Typed{Map(r, f.op, e.type, values), valid};
 }

@@ -76,10 +76,26 @@ TypeId PromoteAll(const Args& args, bool weak_real) {
   return type;
 }
 
+// A weak expression in REAL: computed in it, not rounded to it, so that nothing can go out of
+// range.
+ExprRef InReal(const ExprRef& e) {
+  const bool computed = e->kind == ExprKind::kCall && e->type == TypeId::kFloat64;
+  if (computed && e->function->null_rule == NullRule::kCast)
+    return CastTo(e->args[0], TypeId::kFloat32);
+  if (!computed || e->function->null_rule != NullRule::kStrict) return CastTo(e, TypeId::kFloat32);
+  Args args;
+  for (const ExprRef& arg : e->args) args.push_back(InReal(arg));
+  return CallExpr(e->function, std::move(args), TypeId::kFloat32);
+}
+
+ExprRef Promoted(const ExprRef& a, TypeId type) {
+  return type == TypeId::kFloat32 ? InReal(a) : CastTo(a, type);  // only weak operands meet REAL
+}
+
 Args CastAll(const Args& args, TypeId type) {
   Args out;
   out.reserve(args.size());
-  for (const ExprRef& a : args) out.push_back(CastTo(a, type));
+  for (const ExprRef& a : args) out.push_back(Promoted(a, type));
   return out;
 }
 
@@ -155,7 +171,7 @@ absl::StatusOr<ExprRef> ResolveSelecting(const ScalarFunction& f, Args args, boo
     ADJOIN_ASSIGN_OR_RETURN(type, CommonType(types, construct));
   }
   for (size_t i : values)
-    args[i] = IsNullConstant(*args[i]) ? NullExpr(type) : CastTo(args[i], type);
+    args[i] = IsNullConstant(*args[i]) ? NullExpr(type) : Promoted(args[i], type);
   if (is_case && args.size() % 2 == 0) args.push_back(NullExpr(type));
   if (args.size() == 1 && !is_case) return args[0];
   return CallNamed(f.name, std::move(args), type);

@@ -271,7 +271,11 @@ absl::StatusOr<Value> CastValue(const Value& value, TypeId from, TypeId to) {
                : Value::Float(static_cast<double>(value.as_int()));
   }
   if (IsInteger(to)) return FloatToInt(value.as_float(), to);
-  return RoundTo(to, value);
+  const Value rounded = RoundTo(to, value);
+  if (std::isinf(rounded.as_float()) && !std::isinf(value.as_float())) {
+    return SqlError(sqlstate::kNumericOutOfRange, "value out of range: overflow");
+  }
+  return rounded;
 }
 
 absl::StatusOr<Value> ApplyStrict(const Expr& call, TypeId arg_type,
