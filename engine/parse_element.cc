@@ -98,4 +98,35 @@ absl::Status ParseElement(std::string_view text, TypeId type, void* out) {
   return InvalidSyntax(text, type);
 }
 
+namespace {
+
+template <typename T, typename Make>
+absl::StatusOr<Value> ParseAs(std::string_view text, TypeId type, Make make) {
+  T element;
+  ADJOIN_RETURN_IF_ERROR(ParseElement(text, type, &element));
+  return make(element);
+}
+
+}  // namespace
+
+absl::StatusOr<Value> ParseText(std::string_view text, TypeId type) {
+  switch (type) {
+    case TypeId::kBool:
+      return ParseAs<uint8_t>(text, type, [](uint8_t v) { return Value::Bool(v != 0); });
+    case TypeId::kInt16:
+      return ParseAs<int16_t>(text, type, Value::Int);
+    case TypeId::kInt32:
+      return ParseAs<int32_t>(text, type, Value::Int);
+    case TypeId::kInt64:
+      return ParseAs<int64_t>(text, type, Value::Int);
+    case TypeId::kFloat32:
+      return ParseAs<float>(text, type, [](float v) { return Value::Float(double{v}); });
+    case TypeId::kFloat64:
+      return ParseAs<double>(text, type, Value::Float);
+    case TypeId::kText:
+      break;
+  }
+  return Value::Text(std::string(text));
+}
+
 }  // namespace adjoin

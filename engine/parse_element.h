@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "engine/types.h"
 
 namespace adjoin {
@@ -14,5 +15,8 @@ namespace adjoin {
 // "99999" is out of range for type smallint`,
 // `"1e999" is out of range for type real`.
 absl::Status ParseElement(std::string_view text, TypeId type, void* out);
+
+// The same as one Value; TEXT is itself.
+absl::StatusOr<Value> ParseText(std::string_view text, TypeId type);
 
 }  // namespace adjoin

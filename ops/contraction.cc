@@ -7,7 +7,7 @@
 #include "ops/accumulator.h"
 #include "ops/column_access.h"
 #include "ops/pair_groups.h"
-#include "ops/text_cast.h"
+#include "ops/scalar_error.h"
 
 namespace adjoin {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "engine/status.h"
-#include "ops/text_cast.h"
+#include "ops/scalar_error.h"
 
 namespace adjoin {
 namespace {

@@ -2,9 +2,10 @@
 #include <cstring>
 #include <string>
 
+#include "engine/parse_element.h"
 #include "engine/status.h"
 #include "ops/expression_runner.h"
-#include "ops/text_cast.h"
+#include "ops/scalar_error.h"
 
 namespace adjoin {
 namespace {

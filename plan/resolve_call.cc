@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/parse_element.h"
 #include "engine/status.h"
 #include "engine/text.h"
 #include "plan/scalar_functions.h"
@@ -277,45 +277,6 @@ std::pair<int64_t, int64_t> RangeOf(TypeId type) {
   }
 }
 
-absl::StatusOr<Value> ParseText(const std::string& text, TypeId target) {
-  const absl::string_view trimmed = absl::StripAsciiWhitespace(text);
-  const auto invalid = [&] {
-    return SqlError(sqlstate::kInvalidTextRepresentation,
-                    absl::StrCat("invalid input syntax for type ", ToAbsl(TypeName(target)), ": \"",
-                                 text, "\""));
-  };
-  if (target == TypeId::kText) return Value::Text(text);
-  if (target == TypeId::kBool) {
-    const std::string lower = absl::AsciiStrToLower(trimmed);
-    const auto is_prefix = [&](std::string_view word, size_t least) {
-      return lower.size() >= least && word.substr(0, lower.size()) == lower;
-    };
-    if (is_prefix("true", 1) || is_prefix("yes", 1) || lower == "on" || lower == "1")
-      return Value::Bool(true);
-    if (is_prefix("false", 1) || is_prefix("no", 1) || is_prefix("off", 2) || lower == "0")
-      return Value::Bool(false);
-    return invalid();
-  }
-  if (IsFloat(target)) {
-    double v;
-    if (!absl::SimpleAtod(trimmed, &v)) return invalid();
-    if (target == TypeId::kFloat32) v = static_cast<float>(v);
-    return Value::Float(v);
-  }
-  int64_t v;
-  if (absl::SimpleAtoi(trimmed, &v)) {
-    const auto [low, high] = RangeOf(target);
-    if (v >= low && v <= high) return Value::Int(v);
-  } else if (trimmed.empty() ||
-             trimmed.find_first_not_of("+-0123456789") != absl::string_view::npos ||
-             trimmed.find_first_of("0123456789") == absl::string_view::npos) {
-    return invalid();
-  }
-  return SqlError(
-      sqlstate::kNumericOutOfRange,
-      absl::StrCat("value \"", text, "\" is out of range for type ", ToAbsl(TypeName(target))));
-}
-
 absl::Status OutOfRange(TypeId type) {
   return SqlError(sqlstate::kNumericOutOfRange,
                   absl::StrCat(ToAbsl(TypeName(type)), " out of range"));
@@ -330,7 +291,12 @@ absl::StatusOr<Value> CastConstant(const Value& v, TypeId from, TypeId to) {
   if (from == TypeId::kBool) return Value::Int(v.as_bool() ? 1 : 0);
   if (IsFloat(to)) {
     const double d = IsFloat(from) ? v.as_float() : static_cast<double>(v.as_int());
-    return Value::Float(to == TypeId::kFloat32 ? static_cast<float>(d) : d);
+    if (to == TypeId::kFloat64) return Value::Float(d);
+    const float narrow = static_cast<float>(d);
+    if (std::isinf(narrow) && !std::isinf(d)) {
+      return SqlError(sqlstate::kNumericOutOfRange, "value out of range: overflow");
+    }
+    return Value::Float(narrow);
   }
   int64_t i;
   if (IsFloat(from)) {

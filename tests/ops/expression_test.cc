@@ -3,9 +3,10 @@
 #include <array>
 #include <limits>
 
+#include "engine/parse_element.h"
 #include "engine/status.h"
 #include "gtest/gtest.h"
-#include "ops/text_cast.h"
+#include "ops/scalar_error.h"
 
 namespace adjoin {
 namespace {
