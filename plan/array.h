@@ -31,11 +31,11 @@ enum class ArrayOp : uint8_t {
   kReduce,    // over the axes after `shape` in the iteration space
   kContract,  // SUM over those axes of operand 0 * operand 1; operand 2, if any: the pairs that
               // take part (the first factor is 0 elsewhere, the second anything)
-  kGather,   // operand 0 at the positions of operands 1..: its axis `indexed[j]` takes operand j+1
-             // minus origins[j]
-  kScatter,  // adds operand 0's cells into zeros: output axis a comes from iteration axis
-             // `kept[a]`, or from operand -kept[a] minus origins[-kept[a]-1]
-  kSlice,  // operand 0 from `origins` on: a view
+  kGather,    // operand 0 at the positions of operands 1..: its axis `indexed[j]` takes operand j+1
+              // minus origins[j]
+  kScatter,   // adds operand 0's cells into zeros: output axis a comes from iteration axis
+              // `kept[a]`, or from operand -kept[a] minus origins[-kept[a]-1]
+  kSlice,     // operand 0 from `origins` on: a view
 };
 enum class ReduceOp : uint8_t { kSum, kMax, kMin, kAny, kAll };
 
