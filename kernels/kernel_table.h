@@ -110,6 +110,20 @@ struct ReduceKernels {
   void (*gemm)(const GemmArgs<T>& args);
 };
 
+// out[r] = the reduction of the `length` cells of row r, with the bits of ReduceKernels; length
+// >= 1.
+template <typename T>
+struct RowReductions {
+  void (*sum)(const T* x, int64_t rows, int64_t length, T* out);
+  void (*max)(const T* x, int64_t rows, int64_t length, T* out);
+  void (*min)(const T* x, int64_t rows, int64_t length, T* out);
+};
+
+// out[r * length + i] = f(cells[r * length + i], values[r]) or f(values[r], cells[...]); `out` may
+// be `cells` where it is no wider.
+using RowKernel = void (*)(const void* cells, const void* values, int64_t rows, int64_t length,
+                           void* out);
+
 struct KernelTable {
   const char* isa;                                // "portable", "avx2", "avx512"
   ScalarKernel scalar[kNumScalarOps][kNumTypes];  // null: no such kernel
@@ -120,6 +134,13 @@ struct KernelTable {
   void (*hash_u64)(const uint64_t* in, bool combine, uint64_t* out, int64_t n);
   ReduceKernels<float> f32;
   ReduceKernels<double> f64;
+  RowReductions<float> rows_f32;
+  RowReductions<double> rows_f64;
+  void (*sum_rows_f32_as_f64)(const float* x, int64_t rows, int64_t length, double* out);
+  // [op][type of the operands][1: the row's value comes first]; null: no such kernel.
+  RowKernel by_row[kNumScalarOps][kNumTypes][2];
+  // out[r * length + i] = values[r].
+  void (*spread[kNumTypes])(const void* values, int64_t rows, int64_t length, void* out);
   template <typename T>
   const ReduceKernels<T>& reduce() const;
   ScalarKernel at(ScalarOp op, TypeId type) const {

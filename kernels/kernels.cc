@@ -11,6 +11,7 @@
   void FillCasts(KernelTable* table);             \
   void FillMath(KernelTable* table);              \
   void FillReductions(KernelTable* table);        \
+  void FillRows(KernelTable* table);              \
   void FillGemm(KernelTable* table);              \
   static KernelTable MakeTable() {                \
     KernelTable table = {};                       \
@@ -20,6 +21,7 @@
     FillCasts(&table);                            \
     FillMath(&table);                             \
     FillReductions(&table);                       \
+    FillRows(&table);                             \
     FillGemm(&table);                             \
     return table;                                 \
   }                                               \

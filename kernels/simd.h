@@ -23,6 +23,7 @@ void FillArithmetic(KernelTable* table);
 void FillCasts(KernelTable* table);
 void FillMath(KernelTable* table);
 void FillReductions(KernelTable* table);
+void FillRows(KernelTable* table);
 void FillGemm(KernelTable* table);
 
 // Lanes of every reduction, at every register width.

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ops/vector.h"
+
 namespace adjoin {
 namespace {
 

@@ -83,57 +83,48 @@ void ReduceInto<uint8_t>(ArrayReduction r, const uint8_t* x, uint8_t* acc, int64
 
 }  // namespace
 
-struct FusedMap::State final : StepState {
-  std::vector<BlockProgram::Worker> workers;  // one a part
+struct FusedRows::State final : StepState {
+  std::vector<RowProgram::Worker> workers;  // one a part
 };
 
-FusedMap::FusedMap(int number, BlockProgram program, std::vector<ArrayAddress> outputs,
-                   std::string label)
+FusedRows::FusedRows(int number, RowProgram program, std::string label)
     : number_(static_cast<size_t>(number)),
       program_(std::move(program)),
-      outputs_(std::move(outputs)),
       label_(std::move(label)),
-      parts_(PartsFor(program_.cells())) {}
+      parts_(std::min(PartsFor(program_.rows() * program_.length()),
+                      std::max<int64_t>(program_.rows() / program_.block_rows(), 1))) {}
 
-absl::Status FusedMap::Prepare(RunState& state) const {
-  auto scratch = std::make_unique<State>();
-  scratch->workers = std::vector<BlockProgram::Worker>(static_cast<size_t>(parts_));
-  for (auto& worker : scratch->workers) program_.MakeWorker(state, worker);
-  state.step_states[number_] = std::move(scratch);
+absl::Status FusedRows::Prepare(RunState& state) const {
+  auto own = std::make_unique<State>();
+  own->workers = std::vector<RowProgram::Worker>(static_cast<size_t>(parts_));
+  for (auto& worker : own->workers) program_.Prepare(state, worker);
+  state.step_states[number_] = std::move(own);
   return absl::OkStatus();
 }
 
-void FusedMap::RunPart(void* context, int64_t part) {
-  const auto& [step, state] = *static_cast<std::pair<const FusedMap*, RunState*>*>(context);
+void FusedRows::RunPart(void* context, int64_t part) {
+  const auto& [step, state] = *static_cast<std::pair<const FusedRows*, RunState*>*>(context);
   auto& worker =
       static_cast<State&>(*state->step_states[step->number_]).workers[static_cast<size_t>(part)];
-  const int64_t cells = step->program_.cells();
-  const int64_t blocks = (cells + kArrayBlock - 1) / kArrayBlock;
-  const int64_t first = blocks * part / step->parts_ * kArrayBlock;
-  const int64_t last = std::min(cells, blocks * (part + 1) / step->parts_ * kArrayBlock);
-  constexpr size_t kMostOutputs = 16;
-  void* targets[kMostOutputs];
-  for (int64_t at = first; at < last; at += kArrayBlock) {
-    const int64_t n = std::min(kArrayBlock, last - at);
-    for (size_t o = 0; o < step->outputs_.size(); ++o) {
-      targets[o] = step->outputs_[o].In(*state) +
-                   at * VectorWidth(step->program_.output_type(static_cast<int>(o)));
-    }
-    step->program_.Run(*state, worker, at, n,
-                       std::span<void* const>(targets, step->outputs_.size()));
+  const int64_t rows = step->program_.rows(), block = step->program_.block_rows();
+  const int64_t blocks = (rows + block - 1) / block;
+  const int64_t last = std::min(rows, blocks * (part + 1) / step->parts_ * block);
+  for (int64_t row = blocks * part / step->parts_ * block; row < last; row += block) {
+    step->program_.Run(*state, worker, row, std::min(block, last - row));
   }
 }
 
-absl::Status FusedMap::Run(RunState& state) const {
-  std::pair<const FusedMap*, RunState*> context{this, &state};
-  RunParts(state, parts_, &FusedMap::RunPart, &context);
+absl::Status FusedRows::Run(RunState& state) const {
+  std::pair<const FusedRows*, RunState*> context{this, &state};
+  RunParts(state, parts_, &FusedRows::RunPart, &context);
   return absl::OkStatus();
 }
 
 struct FusedReduce::State final : StepState {
-  std::vector<BlockProgram::Worker> workers;
+  std::vector<RowProgram::Worker> workers;  // one a part
   std::vector<std::vector<double>>
-      partial;  // by part: one value a block of a long row (f32 too, 8 bytes each)
+      blocks;                   // by part: one value a block of a long row (8 bytes each, f32 too)
+  std::vector<double> partial;  // by chunk: its output cells
 };
 
 struct FusedReduce::Context {
@@ -142,8 +133,7 @@ struct FusedReduce::Context {
 };
 
 FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, int64_t reduced,
-                         int64_t inner, BlockProgram program, ArrayAddress output,
-                         std::string label)
+                         int64_t inner, RowProgram program, ArrayAddress output, std::string label)
     : number_(static_cast<size_t>(number)),
       reduction_(reduction),
       outer_(outer),
@@ -152,101 +142,105 @@ FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, in
       program_(std::move(program)),
       output_(output),
       label_(std::move(label)),
-      parts_(std::min(outer, PartsFor(program_.cells()))) {}
+      parts_(PartsFor(outer * reduced * inner)),
+      chunks_(
+          std::clamp<int64_t>(outer > 0 ? parts_ / outer : 1, 1, std::max<int64_t>(reduced, 1))) {
+  parts_ = std::max<int64_t>(std::min(outer_ * chunks_, parts_), 1);
+}
 
 absl::Status FusedReduce::Prepare(RunState& state) const {
-  auto scratch = std::make_unique<State>();
-  scratch->workers = std::vector<BlockProgram::Worker>(static_cast<size_t>(parts_));
-  scratch->partial.resize(static_cast<size_t>(parts_));
-  for (auto& worker : scratch->workers) program_.MakeWorker(state, worker);
-  for (auto& partial : scratch->partial)
-    partial.resize(static_cast<size_t>(reduced_ / kArrayBlock + 1));
-  state.step_states[number_] = std::move(scratch);
+  auto own = std::make_unique<State>();
+  own->workers = std::vector<RowProgram::Worker>(static_cast<size_t>(parts_));
+  own->blocks.resize(static_cast<size_t>(parts_));
+  for (auto& worker : own->workers) program_.Prepare(state, worker);
+  for (auto& blocks : own->blocks)
+    blocks.resize(static_cast<size_t>(reduced_ / program_.block_rows() + 2));
+  if (chunks_ > 1) own->partial.resize(static_cast<size_t>(outer_ * chunks_ * inner_));
+  state.step_states[number_] = std::move(own);
   return absl::OkStatus();
 }
 
-// Rows of `reduced` contiguous cells: several a block while they fit, else block by block.
+// Reduces cells [first, last) of the nest, whole rows of one outer cell, into `out`.
 template <typename T>
-void FusedReduce::RunRows(const RunState& state, State& scratch, int64_t part, int64_t first,
-                          int64_t last) const {
-  auto& worker = scratch.workers[static_cast<size_t>(part)];
-  T* out = reinterpret_cast<T*>(output_.In(state));
-  if (reduced_ <= kArrayBlock) {
-    const int64_t rows = kArrayBlock / reduced_;
-    for (int64_t row = first; row < last; row += rows) {
-      const int64_t n = std::min(rows, last - row);
-      program_.Run(state, worker, row * reduced_, n * reduced_, {});
-      const T* x = program_.output(worker, 0).as<T>();
-      for (int64_t i = 0; i < n; ++i)
-        out[row + i] = ReduceRun(reduction_, x + i * reduced_, reduced_);
+void FusedReduce::RunChunk(const RunState& state, RowProgram::Worker& worker, int64_t first,
+                           int64_t last, T* out, T* blocks) const {
+  const int64_t length = program_.length();
+  const int64_t step = program_.block_rows() * length;
+  int64_t count = 0;
+  if (inner_ > 1) std::fill_n(out, inner_, Identity<T>(reduction_));
+  for (int64_t at = first; at < last; at += step) {
+    const int64_t n = std::min(step, last - at);
+    program_.Run(state, worker, at / length, n / length);
+    const T* x = reinterpret_cast<const T*>(program_.exposed(worker));
+    if (inner_ == 1) {
+      blocks[count++] = ReduceRun(reduction_, x, n);
+      continue;
     }
-    return;
+    for (int64_t i = 0; i < n;) {
+      const int64_t column = (at - first + i) % inner_;
+      const int64_t run = std::min(n - i, inner_ - column);
+      ReduceInto(reduction_, x + i, out + column, run);
+      i += run;
+    }
   }
-  T* partial = reinterpret_cast<T*>(scratch.partial[static_cast<size_t>(part)].data());
-  for (int64_t row = first; row < last; ++row) {
-    int64_t blocks = 0;
-    for (int64_t at = 0; at < reduced_; at += kArrayBlock) {
-      const int64_t n = std::min(kArrayBlock, reduced_ - at);
-      program_.Run(state, worker, row * reduced_ + at, n, {});
-      partial[blocks++] = ReduceRun(reduction_, program_.output(worker, 0).as<T>(), n);
+  if (inner_ == 1)
+    *out = count == 0 ? Identity<T>(reduction_) : ReduceRun(reduction_, blocks, count);
+}
+
+template <typename T>
+void FusedReduce::Combine(const RunState& state) const {
+  const auto& own = static_cast<const State&>(*state.step_states[number_]);
+  const T* partial = reinterpret_cast<const T*>(own.partial.data());
+  T* out = reinterpret_cast<T*>(output_.In(state));
+  for (int64_t o = 0; o < outer_; ++o) {
+    std::copy_n(partial + o * chunks_ * inner_, inner_, out + o * inner_);
+    for (int64_t c = 1; c < chunks_; ++c) {
+      ReduceInto(reduction_, partial + (o * chunks_ + c) * inner_, out + o * inner_, inner_);
     }
-    out[row] = ReduceRun(reduction_, partial, blocks);
   }
 }
 
-// For each outer cell, rows of `inner` cells added to the output in row order.
-template <typename T>
-void FusedReduce::RunColumns(const RunState& state, State& scratch, int64_t part, int64_t first,
-                             int64_t last) const {
-  auto& worker = scratch.workers[static_cast<size_t>(part)];
-  T* out = reinterpret_cast<T*>(output_.In(state));
-  const int64_t cells = reduced_ * inner_;
-  for (int64_t o = first; o < last; ++o) {
-    T* acc = out + o * inner_;
-    std::fill_n(acc, inner_, Identity<T>(reduction_));
-    // Blocks end at row ends where rows fit, so that most additions are whole rows.
-    const int64_t block = inner_ <= kArrayBlock ? kArrayBlock / inner_ * inner_ : kArrayBlock;
-    for (int64_t at = 0; at < cells; at += block) {
-      const int64_t n = std::min(block, cells - at);
-      program_.Run(state, worker, o * cells + at, n, {});
-      const T* x = program_.output(worker, 0).as<T>();
-      for (int64_t i = 0; i < n;) {
-        const int64_t column = (at + i) % inner_;
-        const int64_t run = std::min(n - i, inner_ - column);
-        ReduceInto(reduction_, x + i, acc + column, run);
-        i += run;
-      }
-    }
+namespace {
+template <typename F>
+void WithReduced(TypeId type, F&& f) {
+  switch (type) {
+    case TypeId::kFloat32:
+      return f(float{});
+    case TypeId::kFloat64:
+      return f(double{});
+    default:
+      return f(uint8_t{});
   }
 }
+}  // namespace
 
 void FusedReduce::RunPart(void* context, int64_t part) {
   const Context& c = *static_cast<Context*>(context);
   const FusedReduce& step = *c.step;
-  auto& scratch = static_cast<State&>(*c.state->step_states[step.number_]);
-  const int64_t first = step.outer_ * part / step.parts_,
-                last = step.outer_ * (part + 1) / step.parts_;
-  const auto run = [&](auto zero) {
+  auto& own = static_cast<State&>(*c.state->step_states[step.number_]);
+  const int64_t chunks = step.outer_ * step.chunks_;
+  WithReduced(step.program_.exposed_type(), [&](auto zero) {
     using T = decltype(zero);
-    if (step.inner_ == 1) {
-      step.RunRows<T>(*c.state, scratch, part, first, last);
-    } else {
-      step.RunColumns<T>(*c.state, scratch, part, first, last);
+    T* out = step.chunks_ > 1 ? reinterpret_cast<T*>(own.partial.data())
+                              : reinterpret_cast<T*>(step.output_.In(*c.state));
+    T* blocks = reinterpret_cast<T*>(own.blocks[static_cast<size_t>(part)].data());
+    for (int64_t i = chunks * part / step.parts_; i < chunks * (part + 1) / step.parts_; ++i) {
+      const int64_t outer = i / step.chunks_, chunk = i % step.chunks_;
+      const int64_t first = step.reduced_ * chunk / step.chunks_;
+      const int64_t last = step.reduced_ * (chunk + 1) / step.chunks_;
+      step.RunChunk(*c.state, own.workers[static_cast<size_t>(part)],
+                    (outer * step.reduced_ + first) * step.inner_,
+                    (outer * step.reduced_ + last) * step.inner_, out + i * step.inner_, blocks);
     }
-  };
-  switch (step.program_.output_type(0)) {
-    case TypeId::kFloat32:
-      return run(float{});
-    case TypeId::kFloat64:
-      return run(double{});
-    default:
-      return run(uint8_t{});
-  }
+  });
 }
 
 absl::Status FusedReduce::Run(RunState& state) const {
   Context context{this, &state};
   RunParts(state, parts_, &FusedReduce::RunPart, &context);
+  if (chunks_ > 1) {
+    WithReduced(program_.exposed_type(), [&](auto zero) { Combine<decltype(zero)>(state); });
+  }
   return absl::OkStatus();
 }
 

@@ -1,20 +1,17 @@
-// Cell-by-cell steps of array programs: fused maps and reductions of fused maps.
+// Cell-by-cell steps of array programs: fused regions, and reductions over rows of them.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "ops/array_block.h"
+#include "ops/row_program.h"
 
 namespace adjoin {
 
-enum class ArrayReduction : uint8_t { kSum, kMax, kMin, kAny, kAll };
-
-// outputs[i] = expression i over a loop nest, dense in its order. Blocks are independent: any
-// thread, same bits.
-class FusedMap final : public Step {
+// Runs a region and stores its outputs. Blocks are independent: any thread, same bits.
+class FusedRows final : public Step {
  public:
-  FusedMap(int number, BlockProgram program, std::vector<ArrayAddress> outputs, std::string label);
+  FusedRows(int number, RowProgram program, std::string label);
   absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
   std::string Describe() const override { return label_; }
@@ -23,20 +20,19 @@ class FusedMap final : public Step {
   struct State;
   static void RunPart(void* context, int64_t part);
   size_t number_;
-  BlockProgram program_;
-  std::vector<ArrayAddress> outputs_;
+  RowProgram program_;
   std::string label_;
   int64_t parts_;
 };
 
-// out[cells] = reduction of the expression over the inner loops. The nest is [outer, reduced,
-// inner]: `outer` * `inner` output cells, row-major; with inner > 1 the reduced loop runs over rows
-// of `inner` cells that are added in order, else each cell reduces contiguous values with the
-// 16-lane kernels, blocks of kArrayBlock combined pairwise.
+// out[outer, inner] = reduction of the program's exposed cells over a nest [outer, reduced, inner].
+// With inner > 1 rows of `inner` cells are added in order; else contiguous values are reduced by
+// the 16-lane kernels, blocks of RowProgram::kBlockCells combined pairwise. Long reductions are cut
+// into chunks, combined in order: as many as follow from the extents.
 class FusedReduce final : public Step {
  public:
   FusedReduce(int number, ArrayReduction reduction, int64_t outer, int64_t reduced, int64_t inner,
-              BlockProgram program, ArrayAddress output, std::string label);
+              RowProgram program, ArrayAddress output, std::string label);
   absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
   std::string Describe() const override { return label_; }
@@ -46,18 +42,17 @@ class FusedReduce final : public Step {
   struct Context;
   static void RunPart(void* context, int64_t part);
   template <typename T>
-  void RunRows(const RunState& state, State& scratch, int64_t part, int64_t first,
-               int64_t last) const;
+  void RunChunk(const RunState& state, RowProgram::Worker& worker, int64_t first, int64_t last,
+                T* out, T* blocks) const;
   template <typename T>
-  void RunColumns(const RunState& state, State& scratch, int64_t part, int64_t first,
-                  int64_t last) const;
+  void Combine(const RunState& state) const;
   size_t number_;
   ArrayReduction reduction_;
   int64_t outer_, reduced_, inner_;
-  BlockProgram program_;
+  RowProgram program_;
   ArrayAddress output_;
   std::string label_;
-  int64_t parts_;
+  int64_t parts_, chunks_;
 };
 
 }  // namespace adjoin

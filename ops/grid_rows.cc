@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/status.h"
+#include "ops/vector.h"
 
 namespace adjoin {
 namespace {

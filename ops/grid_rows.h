@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/array_block.h"
+#include "ops/row_program.h"
 
 namespace adjoin {
 

@@ -7,10 +7,12 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/status.h"
 #include "ops/array_contract.h"
 #include "ops/array_gather.h"
 #include "ops/array_map.h"
 #include "ops/unpack_validity.h"
+#include "plan/array_regions.h"
 #include "plan/scalar_functions.h"
 
 namespace adjoin {
@@ -79,9 +81,10 @@ class Compiler {
   ArrayProgram Compile() {
     FindReaders();
     ChooseStored();
-    for (size_t id = 0; id < reached_.size(); ++id) {
-      if (reached_[id]) Emit(static_cast<int>(id));
-    }
+    AddInputs();
+    plan_ = FormRegions(graph_, stored_, options_.inline_maps);
+    ChooseWritten();
+    for (const ArrayUnit& unit : plan_.units) Emit(unit);
     LayOut();
     BuildSteps();
     return std::move(program_);
@@ -147,142 +150,196 @@ class Compiler {
     return loops == CellsOf(graph_.node(static_cast<int>(id)).shape);
   }
 
+  // Inputs that are used as they lie; validity bitmaps are unpacked by a step.
+  void AddInputs() {
+    for (size_t id = 0; id < reached_.size(); ++id) {
+      const ArrayNode& n = graph_.node(static_cast<int>(id));
+      if (!reached_[id] || n.op != ArrayOp::kInput) continue;
+      AddInput(static_cast<int>(id));
+      stored_[id] = n.valid;
+    }
+  }
+
+  // Of a region, only what others read is written to memory.
+  void ChooseWritten() {
+    written_.assign(stored_.size(), false);
+    std::vector<int> region_of(stored_.size(), -1);
+    for (size_t r = 0; r < plan_.regions.size(); ++r) {
+      for (int member : plan_.regions[r].members)
+        region_of[static_cast<size_t>(member)] = static_cast<int>(r);
+    }
+    for (const ArrayUnit& unit : plan_.units) {
+      if (unit.region < 0) written_[static_cast<size_t>(unit.array)] = true;
+    }
+    for (int root : roots_) written_[static_cast<size_t>(Owner(root))] = true;
+    for (size_t id = 0; id < stored_.size(); ++id) {
+      if (reached_[id] && graph_.node(static_cast<int>(id)).op == ArrayOp::kSlice)
+        written_[static_cast<size_t>(Owner(static_cast<int>(id)))] = true;
+      if (!stored_[id]) continue;
+      for (const ArrayLeaf& leaf : LeavesOf(graph_, stored_, static_cast<int>(id))) {
+        const auto at = static_cast<size_t>(leaf.array);
+        if (region_of[id] < 0 || region_of[at] != region_of[id]) written_[at] = true;
+      }
+    }
+  }
+
   // ---- Steps, with arrays still by id.
 
+  // A step that is to be built once its buffers have been placed.
   struct Pending {
-    int id;                                          // the array it stores
-    std::vector<int64_t> loops;                      // of the block program
-    std::vector<int> load_ids;                       // stored arrays it loads, ...
-    std::vector<std::vector<int64_t>> load_strides;  // ... and how, over the loops
-    CompiledExpr expr;
-    int64_t outer = 1, reduced = 1, inner = 1;
-    std::vector<int> reads;  // every stored array or input read
+    int id = -1;  // the array it stores; -1: a region's
+    int region = -1;
+    std::vector<int> stores;                    // every array it writes
+    std::vector<int> reads;                     // every stored array or input it reads
+    std::vector<int> loops;                     // the iteration space's axes, rows first
+    size_t row_loops = 0;                       // how many of them are rows
+    int64_t outer = 1, reduced = 1, inner = 1;  // of a reduction over rows
   };
 
-  void Emit(int id) {
-    const ArrayNode& n = graph_.node(id);
-    const size_t at = static_cast<size_t>(id);
-    if (n.op == ArrayOp::kIndex || n.op == ArrayOp::kInput) {
-      if (n.op == ArrayOp::kInput) AddInput(id);
-      if (n.op == ArrayOp::kInput && !n.valid) return;
-      stored_[at] = true;
-      if (n.op == ArrayOp::kInput) pending_.push_back({id, {}, {}, {}, {}, 1, 1, 1, {}});
-      return;
-    }
-    if (!stored_[at]) return;
-    Pending p{id, {}, {}, {}, {}, 1, 1, 1, {}};
-    if (n.op == ArrayOp::kMap || n.op == ArrayOp::kConstant || n.op == ArrayOp::kParameter) {
-      Fuse(id, n.shape, {id}, p);
-      p.loops = n.shape;
-    } else if (n.op == ArrayOp::kReduce) {
-      Fuse(n.operands[0].array, n.space, n.operands[0].axes, p, /*inner_of=*/id);
+  void Emit(const ArrayUnit& unit) {
+    Pending p;
+    p.region = unit.region;
+    p.id = unit.array;
+    if (unit.region >= 0) {
+      const ArrayRegion& region = plan_.regions[static_cast<size_t>(unit.region)];
+      for (int member : region.members) {
+        if (written_[static_cast<size_t>(member)]) p.stores.push_back(member);
+        AddReads(member, &region, p);
+      }
+      OrderRegion(region, p);
     } else {
-      for (const ArrayOperand& o : n.operands) p.reads.push_back(o.array);
+      p.stores.push_back(unit.array);
+      AddReads(unit.array, nullptr, p);
+      if (graph_.node(unit.array).op == ArrayOp::kReduce) OrderReduction(unit.array, p);
     }
     pending_.push_back(std::move(p));
   }
 
-  // Builds the expression of array `id` over `space`, whose axes its own axes are `axes` of; every
-  // stored array below becomes a load. For a map the root is `id` itself; for a reduction
-  // (`reduction` its id) the operand.
-  void Fuse(int id, const std::vector<int64_t>& space, const std::vector<int>& axes, Pending& p,
-            int reduction = -1) {
-    ExprBuilder builder;
-    Fusion f{builder, space, p, {}};
-    std::vector<int> own = axes;
-    if (reduction < 0) {
-      own.clear();
-      for (size_t k = 0; k < space.size(); ++k) own.push_back(static_cast<int>(k));
+  // What computing `id` reads, outside its region.
+  void AddReads(int id, const ArrayRegion* region, Pending& p) {
+    const ArrayNode& n = graph_.node(id);
+    if (n.op != ArrayOp::kMap && n.op != ArrayOp::kReduce) {
+      for (const ArrayOperand& o : n.operands) p.reads.push_back(o.array);
+      return;
     }
-    builder.Output(FuseNode(f, id, own, reduction < 0));
-    p.expr = std::move(builder).Build();
-    p.loops = space;
-    if (reduction >= 0) OrderReduction(graph_.node(reduction), p);
-    for (int load : p.load_ids) p.reads.push_back(load);
+    for (const ArrayLeaf& leaf : LeavesOf(graph_, stored_, id)) {
+      if (region == nullptr || !region->axes.contains(leaf.array)) p.reads.push_back(leaf.array);
+    }
   }
 
-  struct Fusion {
-    ExprBuilder& builder;
-    const std::vector<int64_t>& space;
-    Pending& pending;
-    absl::flat_hash_map<std::pair<int, std::vector<int>>, ExprBuilder::Id> known;
-  };
-
-  ExprBuilder::Id FuseNode(Fusion& f, int id, const std::vector<int>& axes, bool is_root) {
-    const std::pair<int, std::vector<int>> key{id, axes};
-    if (auto it = f.known.find(key); it != f.known.end()) return it->second;
-    const ArrayNode& n = graph_.node(id);
-    ExprBuilder::Id out;
-    if (n.op == ArrayOp::kConstant) {
-      out = f.builder.Constant(n.constant, n.type);
-    } else if (n.op == ArrayOp::kParameter) {
-      const ExprBuilder::Id parameter =
-          f.builder.Parameter(n.column, n.valid ? TypeOfParameter(n.column) : n.type);
-      const Value zero = IsFloat(n.type)           ? Value::Float(0)
-                         : n.type == TypeId::kBool ? Value::Bool(false)
-                                                   : Value::Int(0);
-      out = n.valid ? f.builder.IsNotNull(parameter)
-                    : f.builder.Coalesce(parameter, f.builder.Constant(zero, n.type));
-    } else if (n.op == ArrayOp::kMap && (is_root || !stored_[static_cast<size_t>(id)])) {
-      std::vector<ExprBuilder::Id> args;
-      for (const ArrayOperand& o : n.operands) {
-        std::vector<int> operand_axes;
-        for (int axis : o.axes) operand_axes.push_back(axes[static_cast<size_t>(axis)]);
-        args.push_back(FuseNode(f, o.array, operand_axes, false));
-      }
-      out = FuseCall(f, n, args);
-    } else {
-      out = f.builder.Input(AddLoad(f, id, axes), n.type);
-    }
-    f.known.emplace(key, out);
+  // Strides of a stored array over a space of `rank` axes, of which its own are `axes`.
+  std::vector<int64_t> Along(int array, const std::vector<int>& axes, size_t rank) {
+    std::vector<int64_t> out(rank, 0);
+    const std::vector<int64_t>& own = StridesOf(array);
+    for (size_t k = 0; k < axes.size(); ++k) out[static_cast<size_t>(axes[k])] += own[k];
     return out;
   }
 
-  ExprBuilder::Id FuseCall(Fusion& f, const ArrayNode& n,
-                           const std::vector<ExprBuilder::Id>& args) {
-    if (n.scalar == ScalarOp::kCount) {
-      if (f.builder.type(args[0]) == n.type) return args[0];
-      // What is left of casts are the planner's own: of a REAL sum back from DOUBLE PRECISION. Past
-      // REAL it is infinite.
-      const ExprBuilder::Id never =
-          f.builder.Mask(ExprOpcode::kMaskTrue, ExprBuilder::kAlways,
-                         f.builder.Constant(Value::Bool(false), TypeId::kBool));
-      return f.builder.Cast(args[0], n.type, never);
+  // The axes of a space in the order in which the largest array that is read lies in memory.
+  std::vector<int> MemoryOrder(const std::vector<int64_t>& extents,
+                               const std::vector<std::vector<int64_t>>& loads) const {
+    int64_t largest = -1;
+    const std::vector<int64_t>* main = nullptr;
+    for (const auto& strides : loads) {
+      int64_t cells = 1;
+      for (size_t i = 0; i < strides.size(); ++i) cells *= strides[i] != 0 ? extents[i] : 1;
+      if (cells > largest) largest = cells, main = &strides;
     }
-    if (n.scalar == ScalarOp::kSelect) return f.builder.Blend(args[0], args[1], args[2]);
-    return f.builder.Strict(n.scalar, f.builder.type(args[0]), n.type, args, ExprBuilder::kAlways);
+    std::vector<int> order;
+    for (size_t i = 0; i < extents.size(); ++i) order.push_back(static_cast<int>(i));
+    if (main == nullptr) return order;
+    // Axes that it does not run along go outside.
+    const auto step = [&](int axis) {
+      const int64_t s = (*main)[static_cast<size_t>(axis)];
+      return s == 0 ? INT64_MAX : s;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return step(a) > step(b); });
+    return order;
   }
 
-  TypeId TypeOfParameter(int number) const {
-    for (int id = 0; id < graph_.size(); ++id) {
-      const ArrayNode& n = graph_.node(id);
-      if (n.op == ArrayOp::kParameter && n.column == number && !n.valid) return n.type;
+  // Orders a region's loops, decides its rows where no reduction has, and lays out what it writes
+  // in that order.
+  void OrderRegion(const ArrayRegion& region, Pending& p) {
+    const size_t rank = region.extents.size();
+    std::vector<std::vector<int64_t>> loads;
+    const std::vector<int>* root = nullptr;
+    for (int member : region.members) {
+      const std::vector<int>& axes = region.axes.find(member)->second;
+      for (const ArrayLeaf& leaf : LeavesOf(graph_, stored_, member)) {
+        if (region.axes.contains(leaf.array)) continue;
+        std::vector<int> through;
+        for (int axis : leaf.axes) through.push_back(axes[static_cast<size_t>(axis)]);
+        loads.push_back(Along(leaf.array, through, rank));
+      }
+      const bool is_root = std::find(roots_.begin(), roots_.end(), member) != roots_.end();
+      if (is_root && graph_.node(member).shape.size() == rank) root = &axes;
     }
-    return TypeId::kBool;
+    std::vector<int> order = root != nullptr ? *root : MemoryOrder(region.extents, loads);
+    std::vector<bool> in_row = region.in_row;
+    if (!region.has_rows) in_row = ChooseRows(region.extents, loads, order);
+    std::stable_partition(order.begin(), order.end(),
+                          [&](int axis) { return !in_row[static_cast<size_t>(axis)]; });
+    p.loops = order;
+    p.row_loops = static_cast<size_t>(std::count(in_row.begin(), in_row.end(), false));
+    for (int member : p.stores) {
+      const ArrayNode& n = graph_.node(member);
+      if (std::find(roots_.begin(), roots_.end(), member) != roots_.end()) continue;
+      const std::vector<int>& axes = region.axes.find(member)->second;
+      std::vector<int64_t> strides(n.shape.size(), 0);
+      int64_t step = 1;
+      for (size_t i = order.size(); i-- > 0;) {
+        for (size_t k = 0; k < n.shape.size(); ++k) {
+          if (axes[k] != order[i]) continue;
+          strides[k] = step;
+          step *= n.shape[k];
+        }
+      }
+      strides_[member] = std::move(strides);
+    }
   }
 
-  int AddLoad(Fusion& f, int id, const std::vector<int>& axes) {
-    f.pending.load_ids.push_back(id);
-    const std::vector<int64_t>& own = StridesOf(id);
-    std::vector<int64_t> strides(f.space.size(), 0);
-    for (size_t k = 0; k < axes.size(); ++k) strides[static_cast<size_t>(axes[k])] += own[k];
-    f.pending.load_strides.push_back(std::move(strides));
-    return static_cast<int>(f.pending.load_ids.size()) - 1;
+  // A map without reductions: rows along which some operand is one value, else none (every cell is
+  // a row).
+  static std::vector<bool> ChooseRows(const std::vector<int64_t>& extents,
+                                      const std::vector<std::vector<int64_t>>& loads,
+                                      const std::vector<int>& order) {
+    constexpr int64_t kShortestRow = 8;
+    std::vector<bool> in_row(extents.size(), false), best = in_row;
+    int64_t length = 1;
+    for (size_t i = order.size(); i-- > 0;) {
+      const auto axis = static_cast<size_t>(order[i]);
+      in_row[axis] = true;
+      length *= extents[axis];
+      if (length > RowProgram::kLongestRow) break;
+      const bool pays = std::any_of(loads.begin(), loads.end(), [&](const auto& strides) {
+        bool varies = false, constant = true;
+        for (size_t a = 0; a < strides.size(); ++a) {
+          if (strides[a] == 0) continue;
+          varies = true;
+          constant = constant && !in_row[a];
+        }
+        return varies && constant;
+      });
+      if (pays && length >= kShortestRow) best = in_row;
+    }
+    return best;
   }
 
   // Orders a reduction's loops after its largest operand's memory: [outer, reduced, inner], where
   // `inner` are the last output axes, if they step less far than the reduced ones.
-  void OrderReduction(const ArrayNode& n, Pending& p) {
+  void OrderReduction(int id, Pending& p) {
+    const ArrayNode& n = graph_.node(id);
     const size_t kept = n.shape.size();
+    std::vector<std::vector<int64_t>> loads;
+    for (const ArrayLeaf& leaf : LeavesOf(graph_, stored_, id))
+      loads.push_back(Along(leaf.array, leaf.axes, n.space.size()));
     int64_t largest = -1;
-    const std::vector<int64_t>* main = nullptr;
-    for (const auto& strides : p.load_strides) {
+    std::vector<int64_t> steps = DenseStrides(n.space);
+    for (const auto& strides : loads) {
       int64_t cells = 1;
       for (size_t i = 0; i < strides.size(); ++i) cells *= strides[i] != 0 ? n.space[i] : 1;
-      if (cells > largest) largest = cells, main = &strides;
+      if (cells > largest) largest = cells, steps = strides;
     }
-    const std::vector<int64_t> dense = DenseStrides(n.space);
-    const std::vector<int64_t> steps = main != nullptr ? *main : dense;
     std::vector<size_t> reduced;
     for (size_t i = kept; i < n.space.size(); ++i) reduced.push_back(i);
     std::stable_sort(reduced.begin(), reduced.end(),
@@ -293,17 +350,106 @@ class Compiler {
     }
     size_t split = kept;
     while (split > 0 && steps[split - 1] < nearest && steps[split - 1] != 0) --split;
-    std::vector<size_t> order;
-    for (size_t i = 0; i < split; ++i) order.push_back(i), p.outer *= n.space[i];
-    for (size_t i : reduced) order.push_back(i), p.reduced *= n.space[i];
-    for (size_t i = split; i < kept; ++i) order.push_back(i), p.inner *= n.space[i];
-    const auto permute = [&](std::vector<int64_t>& v) {
-      std::vector<int64_t> out;
-      for (size_t i : order) out.push_back(v[i]);
-      v = std::move(out);
-    };
-    permute(p.loops);
-    for (auto& strides : p.load_strides) permute(strides);
+    for (size_t i = 0; i < split; ++i)
+      p.loops.push_back(static_cast<int>(i)), p.outer *= n.space[i];
+    for (size_t i : reduced) p.loops.push_back(static_cast<int>(i)), p.reduced *= n.space[i];
+    for (size_t i = split; i < kept; ++i)
+      p.loops.push_back(static_cast<int>(i)), p.inner *= n.space[i];
+    const bool rows = p.inner > 1 && p.inner <= RowProgram::kLongestRow;
+    p.row_loops = rows ? p.loops.size() - (kept - split) : p.loops.size();
+  }
+
+  // ---- Expressions, once addresses are known.
+
+  struct Fusion {
+    RowProgramBuilder& builder;
+    const std::vector<int>& loops;  // the space's axes in the order of the program's
+    size_t row_loops;
+    const ArrayRegion* region;  // null: a single reduction's
+    absl::flat_hash_map<std::pair<int, std::vector<int>>, RowProgramBuilder::Id> known;
+  };
+
+  static RowProgramBuilder MakeBuilder(const Pending& p, const std::vector<int64_t>& extents) {
+    std::vector<int64_t> rows, cells;
+    for (size_t i = 0; i < p.loops.size(); ++i)
+      (i < p.row_loops ? rows : cells).push_back(extents[static_cast<size_t>(p.loops[i])]);
+    return RowProgramBuilder(std::move(rows), std::move(cells));
+  }
+
+  // The array `id`, whose axes run along the space's axes `axes`.
+  RowProgramBuilder::Id FuseNode(Fusion& f, int id, const std::vector<int>& axes) {
+    const std::pair<int, std::vector<int>> key{id, axes};
+    if (auto it = f.known.find(key); it != f.known.end()) return it->second;
+    const ArrayNode& n = graph_.node(id);
+    const bool here = f.region != nullptr && f.region->axes.contains(id);
+    RowProgramBuilder::Id out;
+    if (n.op == ArrayOp::kConstant && (here || !stored_[static_cast<size_t>(id)])) {
+      out = f.builder.Constant(n.constant, n.type);
+    } else if (n.op == ArrayOp::kParameter && (here || !stored_[static_cast<size_t>(id)])) {
+      out = n.valid ? f.builder.ParameterIsValid(n.column) : f.builder.Parameter(n.column, n.type);
+    } else if (n.op == ArrayOp::kMap && (here || !stored_[static_cast<size_t>(id)])) {
+      std::vector<RowProgramBuilder::Id> args;
+      for (const ArrayOperand& o : n.operands) {
+        std::vector<int> operand_axes;
+        for (int axis : o.axes) operand_axes.push_back(axes[static_cast<size_t>(axis)]);
+        args.push_back(FuseNode(f, o.array, operand_axes));
+      }
+      out = n.scalar == ScalarOp::kCount ? f.builder.Cast(args[0], n.type)
+                                         : f.builder.Map(n.scalar, n.type, args);
+    } else if (n.op == ArrayOp::kReduce && here) {
+      const std::vector<int>& space = f.region->axes.find(id)->second;
+      std::vector<int> operand_axes;
+      for (int axis : n.operands[0].axes) operand_axes.push_back(space[static_cast<size_t>(axis)]);
+      out = f.builder.Reduce(static_cast<ArrayReduction>(n.reduce),
+                             FuseNode(f, n.operands[0].array, operand_axes));
+    } else {
+      out = AddLoad(f, id, axes);
+    }
+    f.known.emplace(key, out);
+    return out;
+  }
+
+  // How an array lies along a program's loops, the row loops alone for a value a row.
+  ArrayLoad AlongLoops(const Fusion& f, int id, const std::vector<int>& axes, bool per_row) {
+    ArrayLoad load{AddressOf(id), graph_.node(id).type, {}};
+    const std::vector<int64_t> strides = Along(id, axes, f.loops.size());
+    for (size_t i = 0; i < (per_row ? f.row_loops : f.loops.size()); ++i)
+      load.strides.push_back(strides[static_cast<size_t>(f.loops[i])]);
+    return load;
+  }
+
+  RowProgramBuilder::Id AddLoad(Fusion& f, int id, const std::vector<int>& axes) {
+    bool per_row = true;
+    const std::vector<int64_t> strides = Along(id, axes, f.loops.size());
+    for (size_t i = f.row_loops; i < f.loops.size(); ++i)
+      per_row = per_row && strides[static_cast<size_t>(f.loops[i])] == 0;
+    return f.builder.Load(AlongLoops(f, id, axes, per_row), per_row);
+  }
+
+  RowProgram BuildRegion(const Pending& p, const ArrayRegion& region) {
+    RowProgramBuilder builder = MakeBuilder(p, region.extents);
+    Fusion f{builder, p.loops, p.row_loops, &region, {}};
+    for (int member : region.members) {
+      std::vector<int> axes = region.axes.find(member)->second;
+      axes.resize(graph_.node(member).shape.size());
+      RowProgramBuilder::Id id = FuseNode(f, member, axes);
+      if (!written_[static_cast<size_t>(member)]) continue;
+      const bool cells = std::any_of(axes.begin(), axes.end(), [&](int axis) {
+        return std::find(p.loops.begin() + static_cast<ptrdiff_t>(p.row_loops), p.loops.end(),
+                         axis) != p.loops.end();
+      });
+      id = cells ? builder.Cells(id) : builder.Rows(id);
+      builder.Store(id, AlongLoops(f, member, axes, !cells));
+    }
+    return std::move(builder).Build();
+  }
+
+  RowProgram BuildReduction(const Pending& p) {
+    const ArrayNode& n = graph_.node(p.id);
+    RowProgramBuilder builder = MakeBuilder(p, n.space);
+    Fusion f{builder, p.loops, p.row_loops, nullptr, {}};
+    builder.Expose(FuseNode(f, n.operands[0].array, n.operands[0].axes));
+    return std::move(builder).Build();
   }
 
   // ---- Buffers.
@@ -344,7 +490,7 @@ class Compiler {
     absl::flat_hash_map<int, Life> lives;
     int step = 0;
     for (const Pending& p : pending_) {
-      lives[p.id] = {p.id, step, step, BytesOf(p.id)};
+      for (int stored : p.stores) lives[stored] = {stored, step, step, BytesOf(stored)};
       for (int read : p.reads) {
         auto it = lives.find(Owner(read));
         if (it != lives.end()) it->second.last = step;
@@ -356,7 +502,9 @@ class Compiler {
       if (it != lives.end()) it->second.last = step;
     }
     std::vector<Life> order;
-    for (const Pending& p : pending_) order.push_back(lives[p.id]);
+    for (const Pending& p : pending_) {
+      for (int stored : p.stores) order.push_back(lives[stored]);
+    }
     std::stable_sort(order.begin(), order.end(),
                      [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
     // Index arrays are written once and live throughout.
@@ -412,15 +560,15 @@ class Compiler {
       for (int read : p.reads) {
         if (graph_.node(Owner(read)).op == ArrayOp::kInput) inputs.insert(Owner(read));
       }
-      program_.base_reads +=
-          static_cast<int>(inputs.size()) + (graph_.node(p.id).op == ArrayOp::kInput ? 1 : 0);
+      const bool unpacks = p.id >= 0 && graph_.node(p.id).op == ArrayOp::kInput;
+      program_.base_reads += static_cast<int>(inputs.size()) + (unpacks ? 1 : 0);
       program_.steps.push_back(BuildStep(p));
       ++step_number_;
     }
     for (size_t id = 0; id < reached_.size(); ++id) {
       const ArrayOp op = graph_.node(static_cast<int>(id)).op;
       const bool has_memory =
-          stored_[id] || op == ArrayOp::kInput || op == ArrayOp::kIndex || op == ArrayOp::kSlice;
+          written_[id] || op == ArrayOp::kInput || op == ArrayOp::kIndex || op == ArrayOp::kSlice;
       if (!reached_[id] || !has_memory) continue;
       program_.views[static_cast<int>(id)] = {AddressOf(static_cast<int>(id)),
                                               StridesOf(static_cast<int>(id))};
@@ -428,8 +576,9 @@ class Compiler {
   }
 
   std::unique_ptr<Step> BuildStep(Pending& p) {
+    if (p.region >= 0) return BuildRows(p, plan_.regions[static_cast<size_t>(p.region)]);
     const ArrayNode& n = graph_.node(p.id);
-    const std::string shape = absl::StrCat("%", p.id, "[", absl::StrJoin(n.shape, ","), "]");
+    const std::string shape = ShapeOf(p.id);
     switch (n.op) {
       case ArrayOp::kInput:
         return std::make_unique<UnpackValidity>(ArrayAddress{input_base_.find(p.id)->second, 0},
@@ -437,20 +586,32 @@ class Compiler {
                                                 absl::StrCat("UnpackValidity ", shape));
       case ArrayOp::kReduce:
         return std::make_unique<FusedReduce>(step_number_, static_cast<ArrayReduction>(n.reduce),
-                                             p.outer, p.reduced, p.inner, MakeProgram(p),
+                                             p.outer, p.reduced, p.inner, BuildReduction(p),
                                              AddressOf(p.id), Label("Reduce", shape, p));
       case ArrayOp::kContract:
         ++program_.contractions;
         return BuildContract(p, n, shape);
       case ArrayOp::kGather:
         return BuildGather(p, n, shape);
-      case ArrayOp::kScatter:
-        return BuildScatter(p, n, shape);
       default:
-        return std::make_unique<FusedMap>(step_number_, MakeProgram(p),
-                                          std::vector<ArrayAddress>{AddressOf(p.id)},
-                                          Label("Map", shape, p));
+        ADJOIN_DCHECK(n.op == ArrayOp::kScatter);
+        return BuildScatter(p, n, shape);
     }
+  }
+
+  std::string ShapeOf(int id) const {
+    return absl::StrCat("%", id, "[", absl::StrJoin(graph_.node(id).shape, ","), "]");
+  }
+
+  std::unique_ptr<Step> BuildRows(const Pending& p, const ArrayRegion& region) {
+    const bool reduces = std::any_of(region.members.begin(), region.members.end(), [&](int member) {
+      return graph_.node(member).op == ArrayOp::kReduce;
+    });
+    std::vector<std::string> shapes;
+    for (int stored : p.stores) shapes.push_back(ShapeOf(stored));
+    return std::make_unique<FusedRows>(
+        step_number_, BuildRegion(p, region),
+        Label(reduces ? "Rows" : "Map", absl::StrJoin(shapes, " "), p));
   }
 
   std::string Label(std::string_view kind, const std::string& shape, const Pending& p) const {
@@ -460,15 +621,6 @@ class Compiler {
     return absl::StrCat(
         absl::string_view(kind.data(), kind.size()), " ", shape, " <- ",
         absl::StrJoin(reads, " ", [](std::string* out, int id) { absl::StrAppend(out, "%", id); }));
-  }
-
-  BlockProgram MakeProgram(Pending& p) {
-    std::vector<ArrayLoad> loads;
-    for (size_t l = 0; l < p.load_ids.size(); ++l) {
-      loads.push_back(
-          {AddressOf(p.load_ids[l]), graph_.node(p.load_ids[l]).type, p.load_strides[l]});
-    }
-    return BlockProgram(p.loops, std::move(loads), std::move(p.expr));
   }
 
   std::vector<int64_t> OverSpace(const ArrayOperand& o, size_t rank) {
@@ -554,9 +706,10 @@ class Compiler {
   const std::vector<int>& roots_;
   const PlanOptions& options_;
   int step_number_;
-  std::vector<bool> reached_, forced_, stored_;
+  std::vector<bool> reached_, forced_, stored_, written_;
   std::vector<int> cost_;
   std::vector<std::vector<int>> readers_;
+  ArrayPlan plan_;
   std::vector<Pending> pending_;
   absl::flat_hash_map<int, int> input_base_;
   std::map<int, std::vector<int64_t>> strides_;  // references stay valid

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "ops/array_block.h"
+#include "ops/row_program.h"
 #include "plan/array.h"
 #include "plan/program.h"
 

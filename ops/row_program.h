@@ -1,0 +1,187 @@
+// Fused regions of array programs. A region is a nest of `rows` times `length` cells; its values
+// are one a region, one a row, or one a cell, and a row's cells reduce to one value of the row that
+// later cells read again: softmax, layer norm, cross-entropy and their backwards are regions like
+// any other. Blocks of whole rows run through all of it while they stay in cache, and only what is
+// stored reaches memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel_table.h"
+#include "ops/step.h"
+
+namespace adjoin {
+
+// Where an array is: bases[base] + offset bytes. Base 0 is the arena.
+struct ArrayAddress {
+  int base = 0;
+  int64_t offset = 0;
+  std::byte* In(const RunState& state) const {
+    return state.bases[static_cast<size_t>(base)] + offset;
+  }
+};
+
+enum class ArrayReduction : uint8_t { kSum, kMax, kMin, kAny, kAll };
+
+// An array along a nest of loops: one stride in elements for each, 0 to broadcast.
+struct ArrayLoad {
+  ArrayAddress address;
+  TypeId type = TypeId::kFloat64;
+  std::vector<int64_t> strides;
+};
+
+// The cells of a nest in row-major order, as they lie in an array. Loops that step through memory
+// as one are one.
+class StridedCells {
+ public:
+  StridedCells() = default;
+  StridedCells(const std::vector<int64_t>& loops, const std::vector<int64_t>& strides);
+  // Cell i of the nest is element i of the array.
+  bool dense() const { return loops_.empty() || (loops_.size() == 1 && loops_[0].stride == 1); }
+  // Cells [first, first + n), elements of `width` bytes, from the array to `out`, or back.
+  void Read(const std::byte* array, int64_t width, int64_t first, int64_t n, std::byte* out) const;
+  void Write(std::byte* array, int64_t width, int64_t first, int64_t n, const std::byte* in) const;
+
+ private:
+  struct Loop {
+    int64_t extent, stride;
+  };
+  template <typename F>
+  void ForEachRun(int64_t first, int64_t n, F&& f) const;
+  std::vector<Loop> loops_;  // none: one element, or the empty nest
+};
+
+// Immutable; what a run needs is in a Worker, one a thread.
+class RowProgram {
+ public:
+  // Blocks aim at this many cells, fewer where registers would leave L1.
+  static constexpr int64_t kBlockCells = 1024;
+  // Longer rows do not pay: each register of a block is at least a row.
+  static constexpr int64_t kLongestRow = 4096;
+
+  struct Worker {
+    std::unique_ptr<std::byte[]> memory;
+    std::vector<std::byte*> at;  // by register
+  };
+  // Lays out a worker and fills what does not change from block to block; allocates. To be called
+  // again when the parameters change.
+  void Prepare(const RunState& state, Worker& worker) const;
+
+  int64_t rows() const { return rows_; }
+  int64_t length() const { return length_; }
+  int64_t block_rows() const { return block_rows_; }
+  int operators() const { return static_cast<int>(instructions_.size()); }
+  // Computes rows [first, first + n), n <= block_rows(), and stores what is stored.
+  void Run(const RunState& state, Worker& worker, int64_t first, int64_t n) const;
+  // The cells of the exposed value in the last block.
+  const std::byte* exposed(const Worker& worker) const {
+    return worker.at[static_cast<size_t>(exposed_)];
+  }
+  TypeId exposed_type() const { return registers_[static_cast<size_t>(exposed_)].type; }
+
+ private:
+  friend class RowProgramBuilder;
+  enum class Kind : uint8_t { kOne, kRow, kCell };
+  struct Register {
+    Kind kind;
+    TypeId type;
+    int64_t offset = -1;  // in the worker's memory; -1: in place, in an array
+  };
+  enum class Code : uint8_t {
+    kMap,     // a kernel over cells or rows
+    kByRow,   // args[0]: cells, args[1]: a value a row
+    kByOne,   // args[0]: cells or rows, args[1]: one value
+    kSpread,  // a value a row to cells
+    kReduce,  // cells to a value a row
+    kToBool,  // a cast that has no kernel
+    kFill,    // one value to every cell, or row, of a register: once
+  };
+  struct Instruction {
+    Code code;
+    Kind kind;  // of the result
+    TypeId type, operand;
+    int args[3] = {-1, -1, -1};
+    int out = -1;
+    ScalarKernel kernel = nullptr;
+    RowKernel row_kernel = nullptr;
+    ArrayReduction reduction = ArrayReduction::kSum;
+  };
+  struct Load {
+    int reg;
+    bool per_row;
+    ArrayAddress address;
+    StridedCells cells;
+  };
+  struct Store {
+    int reg;
+    bool per_row;
+    bool in_place;  // the register lies in the array
+    ArrayAddress address;
+    StridedCells cells;
+  };
+  struct Constant {
+    int reg;
+    int parameter = -1;  // of the statement; else `value`
+    bool valid = false;  // whether the parameter is not NULL
+    Value value;
+  };
+  void Execute(const Instruction& in, Worker& worker, int64_t n) const;
+  static void Reduce(const Instruction& in, const void* x, void* out, int64_t rows, int64_t length);
+
+  int64_t rows_ = 1, length_ = 1, block_rows_ = 1, bytes_ = 0;
+  std::vector<Register> registers_;
+  std::vector<Constant> constants_;
+  std::vector<Load> loads_;
+  std::vector<Store> stores_;
+  std::vector<Instruction> once_, instructions_;  // at Prepare; each block
+  int exposed_ = -1;
+};
+
+// Collects values; each refers to those before it.
+class RowProgramBuilder {
+ public:
+  using Id = int;
+  // A row's cells are the inner nest, the rows the outer one.
+  RowProgramBuilder(std::vector<int64_t> row_loops, std::vector<int64_t> cell_loops);
+
+  // Strides over the row loops then, but for values of a row, over the cell loops.
+  Id Load(const ArrayLoad& load, bool per_row);
+  Id Constant(Value value, TypeId type);
+  Id Parameter(int number, TypeId type);  // 0 where it is NULL
+  Id ParameterIsValid(int number);
+  // REQUIRES: a kernel for the arguments' type that cannot raise an error.
+  Id Map(ScalarOp op, TypeId result, std::span<const Id> args);
+  Id Cast(Id arg, TypeId type);
+  Id Reduce(ArrayReduction reduction, Id cells);
+  Id Cells(Id id) { return As(id, Kind::kCell); }  // once a cell
+  Id Rows(Id id) { return As(id, Kind::kRow); }    // once a row; REQUIRES: it is not one a cell
+  // The value goes to an array, whose strides are given as for Load.
+  void Store(Id id, const ArrayLoad& array);
+  // The one value that the step reads block by block, once a cell (a row's where rows have one).
+  void Expose(Id id);
+
+  TypeId type(Id id) const { return reg(id).type; }
+  bool is_cells(Id id) const { return reg(id).kind == RowProgram::Kind::kCell; }
+  bool is_row(Id id) const { return reg(id).kind == RowProgram::Kind::kRow; }
+  RowProgram Build() &&;
+
+ private:
+  using Kind = RowProgram::Kind;
+  const RowProgram::Register& reg(Id id) const {
+    return program_.registers_[static_cast<size_t>(id)];
+  }
+  Id Add(Kind kind, TypeId type);
+  Id Emit(RowProgram::Instruction in);
+  Id As(Id id, Kind kind);
+  void LayOut();
+
+  std::vector<int64_t> row_loops_, cell_loops_, loops_;
+  RowProgram program_;
+  std::vector<std::pair<std::pair<Id, Kind>, Id>> spread_;
+};
+
+}  // namespace adjoin
