@@ -137,6 +137,7 @@ struct KernelTable {
   RowReductions<float> rows_f32;
   RowReductions<double> rows_f64;
   void (*sum_rows_f32_as_f64)(const float* x, int64_t rows, int64_t length, double* out);
+  void (*count_rows)(const uint8_t* x, int64_t rows, int64_t length, double* out);  // of 0s and 1s
   // [op][type of the operands][1: the row's value comes first]; null: no such kernel.
   RowKernel by_row[kNumScalarOps][kNumTypes][2];
   // out[r * length + i] = values[r].

@@ -166,6 +166,14 @@ void ExtremeRows(const T* x, int64_t rows, int64_t length, T* out) {
       });
 }
 
+void CountRows(const uint8_t* x, int64_t rows, int64_t length, double* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < length; ++i) count += x[r * length + i];
+    out[r] = static_cast<double>(count);
+  }
+}
+
 // F::Of(cell, value of the row), or the other way round.
 template <typename F, bool kRowFirst, typename T, typename R>
 void MapRows(const void* cells, const void* values, int64_t rows, int64_t length, void* out) {
@@ -244,6 +252,7 @@ void FillRows(KernelTable* table) {
   FillRowsOf<float>(&table->rows_f32, table, TypeId::kFloat32);
   FillRowsOf<double>(&table->rows_f64, table, TypeId::kFloat64);
   table->sum_rows_f32_as_f64 = SumRowsF32AsF64;
+  table->count_rows = CountRows;
   table->spread[static_cast<int>(TypeId::kBool)] = Spread<uint8_t>;
   table->spread[static_cast<int>(TypeId::kInt16)] = Spread<int16_t>;
   table->spread[static_cast<int>(TypeId::kInt32)] = Spread<int32_t>;

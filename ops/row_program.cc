@@ -163,6 +163,9 @@ void RowProgram::Reduce(const Instruction& in, const void* x, void* out, int64_t
     return k.sum_rows_f32_as_f64(static_cast<const float*>(x), rows, length,
                                  static_cast<double*>(out));
   }
+  if (in.operand == TypeId::kBool && in.type == TypeId::kFloat64) {
+    return k.count_rows(static_cast<const uint8_t*>(x), rows, length, static_cast<double*>(out));
+  }
   if (in.operand == TypeId::kFloat32) return run(k.rows_f32, float{});
   if (in.operand == TypeId::kFloat64) return run(k.rows_f64, double{});
   const bool all = in.reduction == ArrayReduction::kAll;
@@ -343,12 +346,13 @@ RowProgramBuilder::Id RowProgramBuilder::Reduce(ArrayReduction reduction, Id cel
   in.type = in.operand = reg(cells).type;
   in.args[0] = cells;
   in.reduction = reduction;
-  // The sum of REALs as DOUBLE PRECISION takes them as they are.
+  // The sum of REALs, or the count of booleans, as DOUBLE PRECISION takes them as they are.
   auto& program = program_.instructions_;
   if (reduction == ArrayReduction::kSum && in.type == TypeId::kFloat64 && !program.empty() &&
       program.back().out == cells && program.back().code == RowProgram::Code::kMap &&
-      program.back().operand == TypeId::kFloat32 && program.back().args[1] < 0) {
-    in.operand = TypeId::kFloat32;
+      program.back().args[1] < 0 &&
+      (program.back().operand == TypeId::kFloat32 || program.back().operand == TypeId::kBool)) {
+    in.operand = program.back().operand;
     in.args[0] = program.back().args[0];
   }
   return Emit(in);

@@ -219,10 +219,28 @@ class Former {
       fit.in_row = std::move(in_row);
       fit.has_rows = true;
     }
+    fit.axes = std::move(axes);
+    const bool decided = fit.has_rows && !region.has_rows;
+    if (decided && n.op != ArrayOp::kReduce && !EndsInRow(id, region, fit)) return {};
     if (fit.has_rows && !SuitsMembers(region, fit)) return {};
     fit.region = number;
-    fit.axes = std::move(axes);
     return fit;
+  }
+
+  // Whether the last axis of what has a value a cell runs along the rows: else rows would be walked
+  // across memory.
+  bool EndsInRow(int id, const ArrayRegion& region, const Fit& fit) const {
+    const auto ends = [&](int member, const std::vector<int>& axes) {
+      const std::vector<int64_t>& shape = SpaceOf(member);
+      if (axes.size() != fit.extents.size()) return true;
+      for (size_t k = shape.size(); k-- > 0;) {
+        if (shape[k] != 1) return static_cast<bool>(fit.in_row[Index(axes[k])]);
+      }
+      return true;
+    };
+    return ends(id, fit.axes) &&
+           std::all_of(region.members.begin(), region.members.end(),
+                       [&](int member) { return ends(member, region.axes.find(member)->second); });
   }
 
   // Whether every member is a value a cell or a value a row, with these rows.
@@ -308,8 +326,9 @@ std::vector<ArrayLeaf> LeavesOf(const ArrayGraph& graph, const std::vector<bool>
     const ArrayNode& n = graph.node(at.array);
     const bool inlined = n.op == ArrayOp::kMap && !stored[Index(at.array)];
     if (!inlined) {
-      const bool scalar = n.op == ArrayOp::kConstant || n.op == ArrayOp::kParameter;
-      if (!scalar || stored[Index(at.array)]) leaves.push_back({at.array, at.axes});
+      const bool inline_scalar =
+          n.op == ArrayOp::kConstant || (n.op == ArrayOp::kParameter && !stored[Index(at.array)]);
+      if (!inline_scalar) leaves.push_back({at.array, at.axes});
       continue;
     }
     for (const ArrayOperand& o : n.operands) {

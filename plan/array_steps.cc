@@ -115,6 +115,7 @@ class Compiler {
   void ChooseStored() {
     stored_.assign(reached_.size(), false);
     cost_.assign(reached_.size(), 0);
+    once_.assign(reached_.size(), false);
     for (size_t id = 0; id < reached_.size(); ++id) {
       if (!reached_[id]) continue;
       const ArrayNode& n = graph_.node(static_cast<int>(id));
@@ -128,9 +129,15 @@ class Compiler {
         continue;
       }
       int cost = CostOf(n.scalar);
+      bool once = true;
       for (const ArrayOperand& o : n.operands) {
-        if (!stored_[static_cast<size_t>(o.array)]) cost += cost_[static_cast<size_t>(o.array)];
+        const size_t at = static_cast<size_t>(o.array);
+        if (!stored_[at]) cost += cost_[at];
+        const ArrayOp op = graph_.node(o.array).op;
+        once = once && (op == ArrayOp::kConstant || op == ArrayOp::kParameter ||
+                        (op == ArrayOp::kMap && once_[at]));
       }
+      once_[id] = once;
       stored_[id] = forced_[id] || !Inlines(id, cost);
       cost_[id] = stored_[id] ? 0 : cost;
     }
@@ -140,8 +147,7 @@ class Compiler {
   // next to nothing.
   bool Inlines(size_t id, int cost) const {
     if (BytesOf(static_cast<int>(id)) > options_.work_mem / kLargestStoredShare) return true;
-    if (CellsOf(graph_.node(static_cast<int>(id)).shape) == 1 && cost <= kRecomputeCost)
-      return true;
+    if (once_[id]) return true;  // computed when its step is prepared
     if (!options_.inline_maps) return false;
     if (cost <= kRecomputeCost) return true;
     if (readers_[id].size() != 1 || cost > kMostFusedCost) return false;
@@ -176,6 +182,11 @@ class Compiler {
       if (reached_[id] && graph_.node(static_cast<int>(id)).op == ArrayOp::kSlice)
         written_[static_cast<size_t>(Owner(static_cast<int>(id)))] = true;
       if (!stored_[id]) continue;
+      if (region_of[id] < 0 && graph_.node(static_cast<int>(id)).op != ArrayOp::kReduce) {
+        for (const ArrayOperand& o : graph_.node(static_cast<int>(id)).operands)
+          written_[static_cast<size_t>(o.array)] = true;
+        continue;
+      }
       for (const ArrayLeaf& leaf : LeavesOf(graph_, stored_, static_cast<int>(id))) {
         const auto at = static_cast<size_t>(leaf.array);
         if (region_of[id] < 0 || region_of[at] != region_of[id]) written_[at] = true;
@@ -383,7 +394,7 @@ class Compiler {
     const ArrayNode& n = graph_.node(id);
     const bool here = f.region != nullptr && f.region->axes.contains(id);
     RowProgramBuilder::Id out;
-    if (n.op == ArrayOp::kConstant && (here || !stored_[static_cast<size_t>(id)])) {
+    if (n.op == ArrayOp::kConstant) {
       out = f.builder.Constant(n.constant, n.type);
     } else if (n.op == ArrayOp::kParameter && (here || !stored_[static_cast<size_t>(id)])) {
       out = n.valid ? f.builder.ParameterIsValid(n.column) : f.builder.Parameter(n.column, n.type);
@@ -707,6 +718,7 @@ class Compiler {
   const PlanOptions& options_;
   int step_number_;
   std::vector<bool> reached_, forced_, stored_, written_;
+  std::vector<bool> once_;  // made of constants and parameters alone
   std::vector<int> cost_;
   std::vector<std::vector<int>> readers_;
   ArrayPlan plan_;

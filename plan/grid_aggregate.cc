@@ -78,7 +78,13 @@ AxisArray GridLowering::Count(const GridRelation& r, const AxisArray& ok,
                               const std::vector<int>& kept) {
   int64_t cells = 1;
   for (int axis : Others(r, kept)) cells *= r.extents[static_cast<size_t>(axis)];
-  if (ok.none()) return Constant(Value::Float(static_cast<double>(cells)), TypeId::kFloat64);
+  // A group of a mask over the kept axes alone has all of its cells or does not exist.
+  const bool whole = !kept.empty() && ok.id == r.mask.id && ok.axes == r.mask.axes &&
+                     std::all_of(ok.axes.begin(), ok.axes.end(), [&](int axis) {
+                       return std::find(kept.begin(), kept.end(), axis) != kept.end();
+                     });
+  if (ok.none() || whole)
+    return Constant(Value::Float(static_cast<double>(cells)), TypeId::kFloat64);
   const AxisArray count = Reduce(r, ReduceOp::kSum, Cast(r, ok, TypeId::kFloat64), kept);
   if (const auto values = graph_.Evaluate(count.id); values && !values->empty()) {
     const auto [low, high] = std::minmax_element(values->begin(), values->end());

@@ -69,6 +69,21 @@ AxisArray GridLowering::Select(const GridRelation& r, const AxisArray& condition
   if (condition.none() || graph_.IsConstant(condition.id, true)) return a;
   if (graph_.IsConstant(condition.id, false)) return b;
   if (a.id == b.id && a.axes == b.axes) return a;
+  if (graph_.IsConstant(a.id, true) && graph_.IsConstant(b.id, false)) return condition;
+  // A choice within the same choice is made.
+  const auto chosen = [&](const AxisArray& x, size_t operand) {
+    const ArrayNode& n = graph_.node(x.id);
+    if (n.op != ArrayOp::kMap || n.scalar != ScalarOp::kSelect) return x;
+    const auto at = [&](size_t k) {
+      AxisArray out{n.operands[k].array, {}};
+      for (int axis : n.operands[k].axes) out.axes.push_back(x.axes[static_cast<size_t>(axis)]);
+      return out;
+    };
+    const AxisArray inner = at(0);
+    return inner.id == condition.id && inner.axes == condition.axes ? at(operand) : x;
+  };
+  const AxisArray x = chosen(a, 1), y = chosen(b, 2);
+  if (x.id != a.id || y.id != b.id) return Select(r, condition, x, y);
   return Map(r, ScalarOp::kSelect, TypeOf(a), {condition, a, b});
 }
 
