@@ -17,12 +17,17 @@
 namespace adjoin::ADJOIN_ISA {
 namespace {
 
-// A block of A packed for L2, and of B for L3.
+// A block of A stays in L2 while the panels of B pass, and a panel of B in L1 while the tiles of A
+// pass; packed panels up to kBlockN columns wait in L3 at worst.
 constexpr int64_t kBlockM = 96;
 constexpr int64_t kBlockN = 1024;
 
 // Up to this many rows B is read where it lies: packing it would cost more than it saves.
 constexpr int64_t kDirectRows = 4 * kTileRows;
+
+// How many rows of B a packing tile asks for in advance: B's rows are often pages apart, where the
+// processor does not foresee them.
+constexpr int64_t kPackAhead = 16;
 
 // How the tiles of a panel reach C. Passed by reference and its fields set one by one: copies of
 // such a struct, made in wider moves than its fields were stored in, stall for longer than a small
@@ -50,10 +55,10 @@ __attribute__((noinline)) void StoreCells(const T* sums, int64_t width, int64_t 
 }
 
 // One tile of C: kRows x columns, where columns fill all kVectors registers but, if kPartial, the
-// last one.
-template <typename T, int kRows, int kVectors, bool kPartial>
+// last one. If kPack, what is read of B is written to `packed` on the way, row after row.
+template <typename T, int kRows, int kVectors, bool kPartial, bool kPack = false>
 ADJOIN_INLINE void TileBody(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b,
-                            int64_t b_row, T* c, const Output<T>& out) {
+                            int64_t b_row, T* c, const Output<T>& out, T* packed = nullptr) {
   constexpr int kW = kWidth<T>;
   Vec<T> sum[kRows][kVectors];
 #pragma GCC unroll 16
@@ -67,6 +72,11 @@ ADJOIN_INLINE void TileBody(int64_t k, const T* a, int64_t a_row, int64_t a_col,
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       bv[v] = kPartial && v == kVectors - 1 ? Load(b + v * kW, last) : Load(b + v * kW);
+      if (kPack) Store<T>(bv[v], packed + v * kW);
+    }
+    if (kPack) {
+      __builtin_prefetch(b + kPackAhead * b_row);
+      packed += kVectors * kW;
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
@@ -77,7 +87,7 @@ ADJOIN_INLINE void TileBody(int64_t k, const T* a, int64_t a_row, int64_t a_col,
     a += a_col;
     b += b_row;
   }
-  if (kPartial || out.col != 1) {
+  if (out.col != 1) {
     T cells[kRows * kVectors * kW];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
@@ -92,8 +102,14 @@ ADJOIN_INLINE void TileBody(int64_t k, const T* a, int64_t a_row, int64_t a_col,
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      const Vec<T> value = out.add ? Fma(alpha, sum[r][v], Load(c + v * kW)) : alpha * sum[r][v];
-      Store<T>(value, c + v * kW);
+      if (kPartial && v == kVectors - 1) {
+        const Vec<T> value =
+            out.add ? Fma(alpha, sum[r][v], Load(c + v * kW, last)) : alpha * sum[r][v];
+        Store(value, c + v * kW, last);
+      } else {
+        const Vec<T> value = out.add ? Fma(alpha, sum[r][v], Load(c + v * kW)) : alpha * sum[r][v];
+        Store<T>(value, c + v * kW);
+      }
     }
     c += out.row;
   }
@@ -109,42 +125,61 @@ template <typename T>
 using TileFunction = void (*)(int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b,
                               int64_t b_row, T* c, const Output<T>& out);
 
-template <typename T>
+// The tiles of fewer rows, which end a panel.
+template <typename T, int kVectors, bool kPartial>
 struct TileTable {
-  TileFunction<T> at[kTileRows][kTileVectors][2];
+  TileFunction<T> of_rows[kMostRows<kVectors>];
 };
-template <typename T, int kRows>
-constexpr void FillTiles(TileTable<T>* table) {
-  table->at[kRows - 1][0][0] = MultiplyTile<T, kRows, 1, false>;
-  table->at[kRows - 1][0][1] = MultiplyTile<T, kRows, 1, true>;
-  table->at[kRows - 1][1][0] = MultiplyTile<T, kRows, 2, false>;
-  table->at[kRows - 1][1][1] = MultiplyTile<T, kRows, 2, true>;
-  if constexpr (kRows > 1) FillTiles<T, kRows - 1>(table);
+template <typename T, int kVectors, bool kPartial, int kRows>
+constexpr void FillTiles(TileTable<T, kVectors, kPartial>* table) {
+  table->of_rows[kRows - 1] = MultiplyTile<T, kRows, kVectors, kPartial>;
+  if constexpr (kRows > 1) FillTiles<T, kVectors, kPartial, kRows - 1>(table);
 }
-template <typename T>
-constexpr TileTable<T> MakeTiles() {
-  TileTable<T> table = {};
-  FillTiles<T, kTileRows>(&table);
+template <typename T, int kVectors, bool kPartial>
+constexpr TileTable<T, kVectors, kPartial> MakeTiles() {
+  TileTable<T, kVectors, kPartial> table = {};
+  FillTiles<T, kVectors, kPartial, kMostRows<kVectors>>(&table);
   return table;
 }
-template <typename T>
-constexpr TileTable<T> kTiles = MakeTiles<T>();
-
-// All row tiles over the columns of one panel of B. `packed` says that `a` is the panels that PackA
-// made.
 template <typename T, int kVectors, bool kPartial>
-__attribute__((noinline)) void PanelRows(int64_t m, int64_t k, const T* a, int64_t a_row,
-                                         int64_t a_col, bool packed, const T* b, int64_t b_row,
-                                         T* c, const Output<T>& out) {
-  const int64_t step = packed ? k : a_row;
-  if (packed) a_row = 1;
+constexpr TileTable<T, kVectors, kPartial> kTiles = MakeTiles<T, kVectors, kPartial>();
+
+// What all row tiles of a block do with one panel of B.
+template <typename T>
+struct Panel {
+  Operand<T> a;
+  bool a_packed;  // PackA's tiles
+  const T* b;
+  int64_t b_row;
+  T* pack_to;  // where the first tile packs the panel, or null
+};
+
+template <typename T, int kVectors, bool kPartial>
+__attribute__((noinline)) void PanelRows(int64_t m, int64_t k, const Panel<T>& panel, T* c,
+                                         const Output<T>& out) {
+  // Tiles of PackA have kTileRows rows.
+  constexpr int kMost = kMostRows<kVectors>;
+  const T* a = panel.a.x;
+  const T* b = panel.b;
+  int64_t b_row = panel.b_row, a_row = panel.a.row, a_col = panel.a.col;
+  const int64_t step = panel.a_packed ? k : a_row;
+  if (panel.a_packed) a_row = 1, a_col = kTileRows;
+  if (panel.pack_to != nullptr) {
+    TileBody<T, kTileRows, kVectors, kPartial, true>(k, a, a_row, a_col, b, b_row, c, out,
+                                                     panel.pack_to);
+    b = panel.pack_to;
+    b_row = kVectors * kWidth<T>;
+    a += kTileRows * step;
+    c += kTileRows * out.row;
+    m -= kTileRows;
+  }
   while (m > 0) {
-    const int64_t rows = NextRows(m);
-    if (packed) a_col = rows;
-    if (rows == kTileRows) {
-      TileBody<T, kTileRows, kVectors, kPartial>(k, a, a_row, a_col, b, b_row, c, out);
+    const int64_t rows = panel.a_packed ? NextRows(m, kTileRows) : NextRows(m, kMost);
+    if (panel.a_packed) a_col = rows;
+    if (rows == kMost) {
+      TileBody<T, kMost, kVectors, kPartial>(k, a, a_row, a_col, b, b_row, c, out);
     } else {
-      kTiles<T>.at[rows - 1][kVectors - 1][kPartial](k, a, a_row, a_col, b, b_row, c, out);
+      kTiles<T, kVectors, kPartial>.of_rows[rows - 1](k, a, a_row, a_col, b, b_row, c, out);
     }
     a += rows * step;
     c += rows * out.row;
@@ -153,66 +188,52 @@ __attribute__((noinline)) void PanelRows(int64_t m, int64_t k, const T* a, int64
 }
 
 template <typename T>
-ADJOIN_INLINE void MultiplyPanel(int64_t m, int64_t k, const Operand<T>& a, bool packed, const T* b,
-                                 int64_t b_row, T* c, const Output<T>& out) {
+ADJOIN_INLINE void MultiplyPanel(int64_t m, int64_t k, const Panel<T>& panel, T* c,
+                                 const Output<T>& out) {
   constexpr int64_t kW = kWidth<T>;
   if (out.columns == 2 * kW) {
-    PanelRows<T, 2, false>(m, k, a.x, a.row, a.col, packed, b, b_row, c, out);
+    PanelRows<T, 2, false>(m, k, panel, c, out);
   } else if (out.columns > kW) {
-    PanelRows<T, 2, true>(m, k, a.x, a.row, a.col, packed, b, b_row, c, out);
+    PanelRows<T, 2, true>(m, k, panel, c, out);
   } else if (out.columns == kW) {
-    PanelRows<T, 1, false>(m, k, a.x, a.row, a.col, packed, b, b_row, c, out);
+    PanelRows<T, 1, false>(m, k, panel, c, out);
   } else {
-    PanelRows<T, 1, true>(m, k, a.x, a.row, a.col, packed, b, b_row, c, out);
+    PanelRows<T, 1, true>(m, k, panel, c, out);
   }
 }
 
-// A product small enough to read both operands where they lie. REQUIRES: b_col == 1, k within one
-// block.
+// Up to kBlockM x kBlockN cells of C, of one block of k. `b_packed` says that an earlier block of
+// rows left B's panels in `scratch`.
 template <typename T>
-ADJOIN_INLINE void MultiplyDirect(const GemmArgs<T>& g) {
-  constexpr int64_t kColumns = kTileVectors * kWidth<T>;
-  Output<T> out;
-  out.row = g.c_row;
-  out.col = g.c_col;
-  out.alpha = g.alpha;
-  out.add = g.accumulate;
-  const Operand<T> a{g.a, g.a_row, g.a_col};
-  const T* b = g.b;
-  T* c = g.c;
-  for (int64_t left = g.n; left > 0; left -= kColumns) {
-    out.columns = left < kColumns ? left : kColumns;
-    MultiplyPanel(g.m, g.k, a, false, b, g.b_row, c, out);
-    b += kColumns;
-    c += kColumns * g.c_col;
+ADJOIN_INLINE void MultiplyBlock(int64_t m, int64_t n, int64_t k, const Operand<T>& a,
+                                 bool a_packed, const Operand<T>& b, bool b_packed, T* scratch,
+                                 T* c, Output<T>& out) {
+  constexpr int64_t kW = kWidth<T>, kColumns = kTileVectors * kW;
+  Panel<T> panel;
+  panel.a.x = a.x;
+  panel.a.row = a.row;
+  panel.a.col = a.col;
+  panel.a_packed = a_packed;
+  for (int64_t j = 0; j < n; j += kColumns) {
+    out.columns = n - j < kColumns ? n - j : kColumns;
+    panel.b = scratch + j * k;
+    panel.b_row = out.columns > kW ? kColumns : kW;
+    panel.pack_to = nullptr;
+    if (b.col == 1 && !b_packed) {
+      panel.b = b.x + j;
+      panel.b_row = b.row;
+      if (m > kDirectRows) panel.pack_to = scratch + j * k;
+    } else if (!b_packed) {
+      PackPanel<T>(k, out.columns, {b.x + j * b.col, b.row, b.col}, panel.b_row, scratch + j * k);
+    }
+    MultiplyPanel(m, k, panel, c + j * out.col, out);
   }
 }
 
+// One product. REQUIRES: neither C's rows nor its columns are a single one.
 template <typename T>
-void Gemm(const GemmArgs<T>& args) {
+void Multiply(const GemmArgs<T>& g) {
   constexpr int64_t kColumns = kTileVectors * kWidth<T>;
-  if (args.m <= 0 || args.n <= 0) return;
-  if (args.n == 1) {
-    Gemv<T>({args.a, args.a_row, args.a_col}, args.m, args.k, args.b, args.b_row, args.alpha,
-            args.accumulate, args.c, args.c_row);
-    return;
-  }
-  if (args.m == 1) {
-    Gemv<T>({args.b, args.b_col, args.b_row}, args.n, args.k, args.a, args.a_col, args.alpha,
-            args.accumulate, args.c, args.c_col);
-    return;
-  }
-  if (args.b_col == 1 && args.c_col == 1 && args.m <= kDirectRows && args.k <= kBlockK &&
-      args.n <= 8 * kColumns) {
-    MultiplyDirect(args);
-    return;
-  }
-  GemmArgs<T> g = args;
-  if (g.c_col != 1 && g.c_row == 1) {  // C' = B' A'
-    g = {args.n,     args.m,     args.k,     args.b,          args.b_col,
-         args.b_row, args.a,     args.a_col, args.a_row,      args.c,
-         args.c_col, args.c_row, args.alpha, args.accumulate, args.scratch};
-  }
   T* scratch = static_cast<T*>(g.scratch);
   Output<T> out;
   out.row = g.c_row;
@@ -225,28 +246,46 @@ void Gemm(const GemmArgs<T>& args) {
     for (int64_t j0 = 0; j0 < g.n; j0 += kBlockN) {
       const int64_t n = g.n - j0 < kBlockN ? g.n - j0 : kBlockN;
       const Operand<T> b{g.b + k0 * g.b_row + j0 * g.b_col, g.b_row, g.b_col};
-      const bool direct = g.b_col == 1 && g.m <= kDirectRows;
-      if (!direct) PackB(k, n, b, scratch);
       T* packed_a = scratch + (n + kColumns) * k;
       for (int64_t i0 = 0; i0 < g.m; i0 += kBlockM) {
         const int64_t m = g.m - i0 < kBlockM ? g.m - i0 : kBlockM;
         Operand<T> a{g.a + i0 * g.a_row + k0 * g.a_col, g.a_row, g.a_col};
-        const bool pack_a = n > 8 * kColumns;
+        const bool pack_a = a.row == 1 && n > 4 * kColumns && m > kDirectRows;
         if (pack_a) {
-          PackA(m, k, a, packed_a);
+          PackTiles(m, k, a, packed_a);
           a.x = packed_a;
+        } else if (n > 2 * kColumns && a.row * static_cast<int64_t>(sizeof(T)) % 4096 == 0) {
+          CopyRows(m, k, a, packed_a);
+          a = {packed_a, k, 1};
         }
-        for (int64_t j = 0; j < n; j += kColumns) {
-          const int64_t columns = n - j < kColumns ? n - j : kColumns;
-          T* c = g.c + i0 * g.c_row + (j0 + j) * g.c_col;
-          out.columns = columns;
-          const T* panel = direct ? b.x + j : scratch + j * k;
-          MultiplyPanel(m, k, a, pack_a, panel, direct ? g.b_row : kColumns, c, out);
-        }
+        MultiplyBlock(m, n, k, a, pack_a, b, i0 > 0, scratch, g.c + i0 * g.c_row + j0 * g.c_col,
+                      out);
       }
     }
     k0 += kBlockK;
   } while (k0 < g.k);
+}
+
+template <typename T>
+void Gemm(const GemmArgs<T>& args) {
+  if (args.m <= 0 || args.n <= 0) return;
+  if (args.n == 1) {
+    Gemv<T>({args.a, args.a_row, args.a_col}, args.m, args.k, args.b, args.b_row, args.alpha,
+            args.accumulate, args.c, args.c_row);
+    return;
+  }
+  if (args.m == 1) {
+    Gemv<T>({args.b, args.b_col, args.b_row}, args.n, args.k, args.a, args.a_col, args.alpha,
+            args.accumulate, args.c, args.c_col);
+    return;
+  }
+  if (args.c_col != 1 && args.c_row == 1) {  // C' = B' A'
+    Multiply<T>({args.n, args.m, args.k, args.b, args.b_col, args.b_row, args.a, args.a_col,
+                 args.a_row, args.c, args.c_col, args.c_row, args.alpha, args.accumulate,
+                 args.scratch});
+    return;
+  }
+  Multiply(args);
 }
 
 }  // namespace

@@ -18,33 +18,69 @@ struct Operand {
   int64_t row, col;
 };
 
+// The most rows of a tile: as many sums whether it has two registers' columns or one.
+template <int kVectors>
+inline constexpr int kMostRows = kTileRows* kTileVectors / kVectors;
+
 // Rows of the next tile of `left` rows: a short last tile shares with the one before, to keep
 // enough chains going.
-ADJOIN_INLINE int64_t NextRows(int64_t left) {
-  if (left <= kTileRows) return left;
-  return left >= 2 * kTileRows ? kTileRows : (left + 1) / 2;
+ADJOIN_INLINE int64_t NextRows(int64_t left, int64_t most) {
+  if (left <= most) return left;
+  return left >= 2 * most ? most : (left + 1) / 2;
 }
 
-// Row tiles of A, each with its rows side by side at every k.
+// `rows` neighbours in memory at each of k steps, side by side. Whole registers are written, over
+// what comes next, but for the last step.
 template <typename T>
-ADJOIN_INLINE void PackRows(int64_t rows, int64_t k, const Operand<T>& a, const T* from,
-                            T* packed) {
-  for (int64_t p = 0; p < k; ++p) {
-    for (int64_t r = 0; r < rows; ++r) packed[p * rows + r] = from[r * a.row + p * a.col];
+ADJOIN_INLINE void PackTile(int64_t rows, int64_t k, const T* from, int64_t col, T* packed) {
+  constexpr int64_t kW = kWidth<T>;
+  const int64_t whole = (rows - 1) / kW;
+  const FirstLanes<T> rest(rows - whole * kW);
+  for (int64_t p = 0; p + 1 < k; ++p) {
+    for (int64_t v = 0; v < whole; ++v) Store<T>(Load(from + v * kW), packed + v * kW);
+    Store<T>(Load(from + whole * kW, rest), packed + whole * kW);
+    from += col;
+    packed += rows;
+  }
+  for (int64_t r = 0; r < rows; ++r) packed[r] = from[r];
+}
+
+// Row tiles of an A whose rows are neighbours in memory, each with its rows side by side at every
+// k. A few k of all tiles at a time, since tiles share lines.
+template <typename T>
+void PackTiles(int64_t m, int64_t k, const Operand<T>& a, T* packed) {
+  constexpr int64_t kAtOnce = 16;
+  for (int64_t p = 0; p < k; p += kAtOnce) {
+    const int64_t depth = k - p < kAtOnce ? k - p : kAtOnce;
+    for (int64_t i = 0; i < m;) {
+      const int64_t rows = NextRows(m - i, kTileRows);
+      const T* from = a.x + i + p * a.col;
+      T* to = packed + i * k + p * rows;
+      if (rows == kTileRows) {
+        PackTile(kTileRows, depth, from, a.col, to);
+      } else {
+        PackTile(rows, depth, from, a.col, to);
+      }
+      i += rows;
+    }
   }
 }
+
+constexpr int64_t kCopyAhead = 4;
+// A's rows one behind the other.
 template <typename T>
-void PackA(int64_t m, int64_t k, const Operand<T>& a, T* packed) {
-  for (int64_t i = 0; i < m;) {
-    const int64_t rows = NextRows(m - i);
+void CopyRows(int64_t m, int64_t k, const Operand<T>& a, T* packed) {
+  for (int64_t i = 0; i < m; ++i) {
     const T* from = a.x + i * a.row;
-    if (rows == kTileRows) {
-      PackRows(kTileRows, k, a, from, packed);
-    } else {
-      PackRows(rows, k, a, from, packed);
+    int64_t p = 0;
+    if (a.col == 1) {
+      for (; p + kWidth<T> <= k; p += kWidth<T>) {
+        __builtin_prefetch(from + kCopyAhead * a.row + p);
+        Store<T>(Load(from + p), packed + p);
+      }
     }
-    packed += rows * k;
-    i += rows;
+    for (; p < k; ++p) packed[p] = from[p * a.col];
+    packed += k;
   }
 }
 
@@ -79,30 +115,17 @@ ADJOIN_INLINE void PackTransposed(int64_t k, int64_t columns, const T* from, int
   }
 }
 
-// Panels of kTileVectors registers' columns, padded with zeros.
+// The same of columns at any strides.
 template <typename T>
-void PackB(int64_t k, int64_t n, const Operand<T>& b, T* packed) {
-  constexpr int64_t kColumns = kTileVectors * kWidth<T>;
-  for (int64_t j = 0; j < n; j += kColumns) {
-    const T* from = b.x + j * b.col;
-    const int64_t columns = n - j < kColumns ? n - j : kColumns;
-    if (b.row == 1 && b.col != 1) {
-      PackTransposed(k, columns, from, b.col, kColumns, packed);
-      packed += k * kColumns;
-      continue;
-    }
-    for (int64_t p = 0; p < k; ++p) {
-      const T* row = from + p * b.row;
-      if (b.col == 1 && columns == kColumns) {
-        for (int v = 0; v < kTileVectors; ++v) {
-          Store<T>(Load(row + v * kWidth<T>), packed + v * kWidth<T>);
-        }
-      } else {
-        for (int64_t l = 0; l < columns; ++l) packed[l] = row[l * b.col];
-        for (int64_t l = columns; l < kColumns; ++l) packed[l] = 0;
-      }
-      packed += kColumns;
-    }
+void PackPanel(int64_t k, int64_t columns, const Operand<T>& b, int64_t panel_columns, T* packed) {
+  if (b.row == 1) {
+    PackTransposed(k, columns, b.x, b.col, panel_columns, packed);
+    return;
+  }
+  for (int64_t p = 0; p < k; ++p) {
+    for (int64_t l = 0; l < columns; ++l) packed[l] = b.x[p * b.row + l * b.col];
+    for (int64_t l = columns; l < panel_columns; ++l) packed[l] = 0;
+    packed += panel_columns;
   }
 }
 

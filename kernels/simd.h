@@ -81,7 +81,8 @@ ADJOIN_INLINE Vec<double> Fma(Vec<double> a, Vec<double> b, Vec<double> c) {
 }
 #endif
 
-// The first `count` lanes, 0 < count <= width, from memory that may end there; zeros behind.
+// The first `count` lanes, 0 < count <= width, of memory that may end there; loads give zeros
+// behind.
 #if defined(__AVX512F__)
 template <typename T>
 struct FirstLanes {
@@ -93,6 +94,12 @@ ADJOIN_INLINE Vec<float> Load(const float* x, const FirstLanes<float>& lanes) {
 }
 ADJOIN_INLINE Vec<double> Load(const double* x, const FirstLanes<double>& lanes) {
   return _mm512_maskz_loadu_pd(static_cast<__mmask8>(lanes.mask), x);
+}
+ADJOIN_INLINE void Store(const Vec<float>& v, float* out, const FirstLanes<float>& lanes) {
+  _mm512_mask_storeu_ps(out, static_cast<__mmask16>(lanes.mask), v);
+}
+ADJOIN_INLINE void Store(const Vec<double>& v, double* out, const FirstLanes<double>& lanes) {
+  _mm512_mask_storeu_pd(out, static_cast<__mmask8>(lanes.mask), v);
 }
 #elif defined(__AVX2__)
 template <typename T>
@@ -110,6 +117,12 @@ ADJOIN_INLINE Vec<float> Load(const float* x, const FirstLanes<float>& lanes) {
 ADJOIN_INLINE Vec<double> Load(const double* x, const FirstLanes<double>& lanes) {
   return _mm256_maskload_pd(x, reinterpret_cast<__m256i>(lanes.mask));
 }
+ADJOIN_INLINE void Store(const Vec<float>& v, float* out, const FirstLanes<float>& lanes) {
+  _mm256_maskstore_ps(out, reinterpret_cast<__m256i>(lanes.mask), v);
+}
+ADJOIN_INLINE void Store(const Vec<double>& v, double* out, const FirstLanes<double>& lanes) {
+  _mm256_maskstore_pd(out, reinterpret_cast<__m256i>(lanes.mask), v);
+}
 #else
 template <typename T>
 struct FirstLanes {
@@ -121,6 +134,10 @@ ADJOIN_INLINE Vec<T> Load(const T* x, const FirstLanes<T>& lanes) {
   Vec<T> v = {};
   for (int64_t i = 0; i < lanes.count; ++i) v[i] = x[i];
   return v;
+}
+template <typename T>
+ADJOIN_INLINE void Store(const Vec<T>& v, T* out, const FirstLanes<T>& lanes) {
+  for (int64_t i = 0; i < lanes.count; ++i) out[i] = v[i];
 }
 #endif
 
