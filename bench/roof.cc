@@ -1,6 +1,7 @@
 #include "bench/roof.h"
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <bit>
 #include <chrono>
@@ -27,7 +28,7 @@ namespace bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kTries = 20;
+constexpr double kSearchSeconds = 0.2;  // long enough to find a moment without noise
 
 double Seconds(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -51,15 +52,16 @@ const RoofKernels& Roof() {
 // Keeps what was computed.
 void Use(double value) { asm volatile("" : : "x"(value)); }
 
-// The fewest seconds of several calls of `run`.
+// The fewest seconds of many calls of `run`.
 template <typename Run>
 double Fastest(const Run& run) {
   double best = 1e300;
-  for (int i = 0; i < kTries; ++i) {
+  const auto begin = Clock::now();
+  do {
     const auto start = Clock::now();
     run();
     best = std::min(best, Seconds(start));
-  }
+  } while (Seconds(begin) < kSearchSeconds);
   return best;
 }
 
@@ -94,11 +96,11 @@ double FmaPeak(int64_t element_bytes, int threads) {
   const auto chains = f32 ? roof.fma_f32 : roof.fma_f64;
   constexpr int64_t kRounds = 50'000;  // a few milliseconds
   std::barrier<> start(threads + 1), end(threads + 1);
+  std::atomic<bool> done = false;
   std::vector<std::jthread> others;
   for (int t = 0; t < threads; ++t) {
     others.emplace_back([&] {
-      for (int i = 0; i < kTries; ++i) {
-        start.arrive_and_wait();
+      for (start.arrive_and_wait(); !done; start.arrive_and_wait()) {
         Use(chains(kRounds));
         end.arrive_and_wait();
       }
@@ -108,6 +110,8 @@ double FmaPeak(int64_t element_bytes, int threads) {
     start.arrive_and_wait();
     end.arrive_and_wait();
   });
+  done = true;
+  start.arrive_and_wait();
   const int64_t flops = f32 ? roof.flops_per_round_f32 : roof.flops_per_round_f64;
   return static_cast<double>(kRounds * flops * threads) / seconds * 1e-9;
 }

@@ -171,6 +171,7 @@ Json Timed::Record(const std::string& name) const {
                  {"peak_share", gflops / peak},
                  {"plan_ms", plan_ms_},
                  {"peak_bytes", resident - resident_before_},
+                 {"arena_bytes", stats.arena_bytes},
                  {"steps", stats.steps},
                  {"operators", stats.operators},
                  {"base_table_reads", stats.base_table_reads}};
