@@ -1,18 +1,60 @@
-// Kernels of every variant that this processor runs. Each checks its answer, then times; rates have
-// a roof to compare with: FMA peak for products (2 flops x lanes x FMA units x clock), a cache
-// level's bandwidth for the rest.
+// Kernels of every variant that this processor runs. Each checks its answer, then times. Column
+// `roof` is the share of what the machine can do at most (bench/roof.h): the time that the fused
+// multiply-adds, the reads or the writes alone would take, the longest of them, over the time
+// taken. The arithmetic inside a map is not counted, so the share of exp and its like is of
+// bandwidth.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
+#include <ctime>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "bench/roof.h"
 #include "kernels/kernel_table.h"
 
 namespace adjoin {
 namespace {
+
+// What one call of a kernel has to do.
+struct Work {
+  double flops = 0;  // fused multiply-adds count two; of elements that are `element_bytes` wide
+  int64_t element_bytes = 8;
+  int64_t read = 0, written = 0;  // bytes
+};
+
+// Times `body` and sets the columns: a rate, and the share of the roof.
+template <typename Body>
+void Measure(benchmark::State& state, const Work& work, const Body& body) {
+  static const double peaks[] = {bench::FmaPeak(4, 1), bench::FmaPeak(8, 1)};
+  const int64_t bytes = work.read + work.written;
+  double roof = work.flops / peaks[work.element_bytes == 8];  // in nanoseconds
+  if (work.read > 0)
+    roof = std::max(roof, static_cast<double>(work.read) / bench::ReadBandwidth(bytes));
+  if (work.written > 0)
+    roof = std::max(roof, static_cast<double>(work.written) / bench::WriteBandwidth(bytes));
+
+  // A Google Benchmark rate would be printed as one a second, which a share is not.
+  const std::clock_t start = std::clock();
+  for (auto _ : state) {
+    body();
+    benchmark::ClobberMemory();
+  }
+  const double nanoseconds = static_cast<double>(std::clock() - start) * (1e9 / CLOCKS_PER_SEC) /
+                             static_cast<double>(state.iterations());
+  if (work.flops > 0) {
+    state.counters["GFLOP/s"] = work.flops / nanoseconds;
+  } else {
+    state.counters["GB/s"] = static_cast<double>(bytes) / nanoseconds;
+  }
+  state.counters["roof"] = roof / nanoseconds;
+}
 
 template <typename T>
 std::vector<T> RandomValues(int64_t n, uint64_t seed, double low = -1, double high = 1) {
@@ -49,48 +91,146 @@ void BM_Gemm(benchmark::State& state, const KernelTable* table) {
       if (!(std::fabs(sum - c[i * n + j]) < 1e-3)) state.SkipWithError("wrong product");
     }
   }
-  for (auto _ : state) {
-    gemm(args);
-    benchmark::ClobberMemory();
-  }
-  state.counters["GFLOP/s"] = benchmark::Counter(
-      2e-9 * static_cast<double>(m * n * k) * static_cast<double>(state.iterations()),
-      benchmark::Counter::kIsRate);
+  constexpr int64_t kBytes = sizeof(T);
+  const Work work = {2.0 * static_cast<double>(m * n * k), kBytes, (m * k + k * n) * kBytes,
+                     m * n * kBytes};
+  Measure(state, work, [&] { gemm(args); });
 }
 
 template <typename T>
 void BM_Map(benchmark::State& state, const KernelTable* table, ScalarOp op, TypeId type,
-            double (*reference)(double, double)) {
+            int64_t args, double (*reference)(double, double)) {
   const int64_t n = state.range(0);
   const std::vector<T> x = RandomValues<T>(n, 1, 0.1, 4), y = RandomValues<T>(n, 2, 0.1, 4);
   std::vector<T> out(static_cast<size_t>(n));
-  const void* args[] = {x.data(), y.data()};
+  const void* columns[] = {x.data(), y.data()};
   const ScalarKernel kernel = table->at(op, type);
-  kernel(args, nullptr, out.data(), n);
+  kernel(columns, nullptr, out.data(), n);
   for (int64_t i = 0; i < n; ++i) {
     const double expected = reference(x[i], y[i]);
     if (!(std::fabs(out[i] - expected) <= 1e-5 * std::fabs(expected) + 1e-6)) {
       state.SkipWithError("wrong value");
     }
   }
-  for (auto _ : state) {
-    kernel(args, nullptr, out.data(), n);
-    benchmark::ClobberMemory();
-  }
-  state.SetItemsProcessed(state.iterations() * n);
+  constexpr int64_t kBytes = sizeof(T);
+  Measure(state, {.read = args * n * kBytes, .written = n * kBytes},
+          [&] { kernel(columns, nullptr, out.data(), n); });
+}
+
+// To the other floating type.
+template <typename T>
+void BM_Cast(benchmark::State& state, const KernelTable* table, TypeId type) {
+  using Other = std::conditional_t<sizeof(T) == 8, float, double>;
+  const int64_t n = state.range(0);
+  const std::vector<T> x(static_cast<size_t>(n), T(0.5));
+  std::vector<Other> out(static_cast<size_t>(n));
+  const TypeId other = type == TypeId::kFloat64 ? TypeId::kFloat32 : TypeId::kFloat64;
+  const ScalarKernel kernel = table->cast[static_cast<int>(type)][static_cast<int>(other)];
+  const void* columns[] = {x.data()};
+  kernel(columns, nullptr, out.data(), n);
+  if (out.front() != Other(0.5) || out.back() != Other(0.5)) state.SkipWithError("wrong value");
+  Measure(state,
+          {.read = n * static_cast<int64_t>(sizeof(T)),
+           .written = n * static_cast<int64_t>(sizeof(Other))},
+          [&] { kernel(columns, nullptr, out.data(), n); });
+}
+
+// The kernels over one or two arrays: what each computes from x = 0.5, y = -0.25 and positions that
+// are turned over, and how many arrays it reads and writes.
+template <typename T>
+struct Pass {
+  const char* name;
+  int64_t reads, writes;  // arrays of n elements
+  int64_t flops;          // an element
+  // Of x, y or accumulators, and positions; a number to check.
+  std::function<T(const ReduceKernels<T>&, const T* x, T* y, const int64_t* index, int64_t n)> run;
+  T expected;  // for n = 1024
+};
+
+template <typename T>
+std::vector<Pass<T>> Passes() {
+  constexpr int64_t kIndexReads = 8 / static_cast<int64_t>(sizeof(T));
+  using K = ReduceKernels<T>;
+  return {
+      {"sum", 1, 0, 0,
+       [](const K& k, const T* x, T*, const int64_t*, int64_t n) { return k.sum(x, n); }, 512},
+      {"dot", 2, 0, 2,
+       [](const K& k, const T* x, T* y, const int64_t*, int64_t n) { return k.dot(x, y, n); },
+       -128},
+      {"max", 1, 0, 0,
+       [](const K& k, const T* x, T*, const int64_t*, int64_t n) { return k.max(x, n); }, T(0.5)},
+      {"min", 1, 0, 0,
+       [](const K& k, const T* x, T*, const int64_t*, int64_t n) { return k.min(x, n); }, T(0.5)},
+      {"add_to", 2, 1, 0,
+       [](const K& k, const T* x, T* y, const int64_t*, int64_t n) {
+         k.add_to(x, y, n);
+         return y[n - 1];
+       },
+       T(0.25)},
+      {"max_to", 2, 1, 0,
+       [](const K& k, const T* x, T* y, const int64_t*, int64_t n) {
+         k.max_to(x, y, n);
+         return y[n - 1];
+       },
+       T(0.5)},
+      {"min_to", 2, 1, 0,
+       [](const K& k, const T* x, T* y, const int64_t*, int64_t n) {
+         k.min_to(x, y, n);
+         return y[n - 1];
+       },
+       T(-0.25)},
+      {"fill", 0, 1, 0,
+       [](const K& k, const T*, T* y, const int64_t*, int64_t n) {
+         k.fill(T(3), y, n);
+         return y[n - 1];
+       },
+       T(3)},
+      {"load_strided", 2, 1, 0,
+       [](const K& k, const T* x, T* y, const int64_t*, int64_t n) {
+         k.load_strided(x, 2, y, n);
+         return y[0];
+       },
+       T(0.5)},
+      {"scatter_add", 2 + kIndexReads, 1, 0,
+       [](const K& k, const T* x, T* y, const int64_t* index, int64_t n) {
+         k.scatter_add(index, x, y, n);
+         return y[index[0]];
+       },
+       T(0.25)},
+      {"gather", 1 + kIndexReads, 1, 0,
+       [](const K& k, const T* x, T* y, const int64_t* index, int64_t n) {
+         k.gather(x, index, y, n);
+         return y[n - 1];
+       },
+       T(0.5)},
+  };
 }
 
 template <typename T>
-void BM_Sum(benchmark::State& state, const KernelTable* table, bool dot) {
+void BM_Pass(benchmark::State& state, const KernelTable* table, const Pass<T>& pass) {
   const int64_t n = state.range(0);
-  const std::vector<T> x(static_cast<size_t>(n), T(0.5)), y(static_cast<size_t>(n), T(-0.25));
+  const std::vector<T> x(static_cast<size_t>(2 * n), T(0.5));  // for a stride of 2
+  std::vector<T> y(static_cast<size_t>(n), T(-0.25));
+  std::vector<int64_t> index(static_cast<size_t>(n));
+  std::iota(index.rbegin(), index.rend(), 0);
   const ReduceKernels<T>& kernels = table->reduce<T>();
-  const auto run = [&] {
-    return dot ? kernels.dot(x.data(), y.data(), n) : kernels.sum(x.data(), n);
-  };
-  if (run() != static_cast<T>(dot ? -0.125 * n : 0.5 * n)) state.SkipWithError("wrong sum");
-  for (auto _ : state) benchmark::DoNotOptimize(run());
-  state.SetBytesProcessed(state.iterations() * n * (dot ? 2 : 1) * static_cast<int64_t>(sizeof(T)));
+  if (pass.run(kernels, x.data(), y.data(), index.data(), 1024) != pass.expected)
+    state.SkipWithError("wrong result");
+  constexpr int64_t kBytes = sizeof(T);
+  Measure(
+      state,
+      {static_cast<double>(pass.flops * n), kBytes, pass.reads * n * kBytes,
+       pass.writes * n * kBytes},
+      [&] { benchmark::DoNotOptimize(pass.run(kernels, x.data(), y.data(), index.data(), n)); });
+}
+
+void BM_SumF32AsF64(benchmark::State& state, const KernelTable* table) {
+  const int64_t n = state.range(0);
+  const std::vector<float> x(static_cast<size_t>(n), 0.5f);
+  if (table->sum_f32_as_f64(x.data(), n) != 0.5 * static_cast<double>(n))
+    state.SkipWithError("wrong sum");
+  Measure(state, {.read = n * 4},
+          [&] { benchmark::DoNotOptimize(table->sum_f32_as_f64(x.data(), n)); });
 }
 
 void BM_Hash(benchmark::State& state, const KernelTable* table) {
@@ -99,51 +239,54 @@ void BM_Hash(benchmark::State& state, const KernelTable* table) {
   std::vector<uint64_t> out(static_cast<size_t>(n));
   table->hash_u64(x.data(), false, out.data(), n);
   if (out.front() != out.back()) state.SkipWithError("wrong hash");
-  for (auto _ : state) {
-    table->hash_u64(x.data(), true, out.data(), n);
-    benchmark::ClobberMemory();
-  }
-  state.SetItemsProcessed(state.iterations() * n);
+  Measure(state, {.read = 2 * n * 8, .written = n * 8},
+          [&] { table->hash_u64(x.data(), true, out.data(), n); });
 }
 
 struct Function {
   const char* name;
   ScalarOp op;
+  int64_t args;
   double (*reference)(double, double);
 };
 const Function kFunctions[] = {
-    {"add", ScalarOp::kAdd, [](double x, double y) { return x + y; }},
-    {"divide", ScalarOp::kDivide, [](double x, double y) { return x / y; }},
-    {"sqrt", ScalarOp::kSqrt, [](double x, double) { return std::sqrt(x); }},
-    {"exp", ScalarOp::kExp, [](double x, double) { return std::exp(x); }},
-    {"ln", ScalarOp::kLn, [](double x, double) { return std::log(x); }},
-    {"log2", ScalarOp::kLog2, [](double x, double) { return std::log2(x); }},
-    {"log10", ScalarOp::kLog10, [](double x, double) { return std::log10(x); }},
-    {"power", ScalarOp::kPower, [](double x, double y) { return std::pow(x, y); }},
-    {"tanh", ScalarOp::kTanh, [](double x, double) { return std::tanh(x); }},
-    {"sin", ScalarOp::kSin, [](double x, double) { return std::sin(x); }},
-    {"cos", ScalarOp::kCos, [](double x, double) { return std::cos(x); }},
-    {"erf", ScalarOp::kErf, [](double x, double) { return std::erf(x); }},
-    {"erfc", ScalarOp::kErfc, [](double x, double) { return std::erfc(x); }},
+    {"add", ScalarOp::kAdd, 2, [](double x, double y) { return x + y; }},
+    {"divide", ScalarOp::kDivide, 2, [](double x, double y) { return x / y; }},
+    {"sqrt", ScalarOp::kSqrt, 1, [](double x, double) { return std::sqrt(x); }},
+    {"exp", ScalarOp::kExp, 1, [](double x, double) { return std::exp(x); }},
+    {"ln", ScalarOp::kLn, 1, [](double x, double) { return std::log(x); }},
+    {"log2", ScalarOp::kLog2, 1, [](double x, double) { return std::log2(x); }},
+    {"log10", ScalarOp::kLog10, 1, [](double x, double) { return std::log10(x); }},
+    {"power", ScalarOp::kPower, 2, [](double x, double y) { return std::pow(x, y); }},
+    {"tanh", ScalarOp::kTanh, 1, [](double x, double) { return std::tanh(x); }},
+    {"sin", ScalarOp::kSin, 1, [](double x, double) { return std::sin(x); }},
+    {"cos", ScalarOp::kCos, 1, [](double x, double) { return std::cos(x); }},
+    {"erf", ScalarOp::kErf, 1, [](double x, double) { return std::erf(x); }},
+    {"erfc", ScalarOp::kErfc, 1, [](double x, double) { return std::erfc(x); }},
 };
 
 template <typename T>
 void RegisterFor(const KernelTable* table, TypeId type, const std::string& suffix) {
-  const int64_t shapes[][3] = {{768, 512, 128}, {512, 512, 512}, {256, 64, 64}, {64, 64, 256},
-                               {128, 128, 32},  {16, 16, 16},    {16, 16, 8},   {16, 64, 16},
-                               {8, 8, 8},       {4, 64, 64},     {1, 512, 512}, {512, 1, 512}};
+  // m, n, k and layouts. First the products of a GPT step at the base size (bench/products.txt).
+  const int64_t shapes[][4] = {
+      {768, 128, 128, 0}, {768, 128, 128, 2}, {128, 128, 768, 1}, {64, 64, 32, 2},
+      {64, 32, 64, 0},    {64, 32, 64, 1},    {768, 512, 128, 0}, {768, 128, 512, 2},
+      {128, 512, 768, 1}, {768, 128, 512, 0}, {768, 512, 128, 2}, {512, 128, 768, 1},
+      {768, 65, 128, 2},  {768, 128, 65, 0},  {65, 128, 768, 1},  {512, 512, 512, 0},
+      {512, 512, 512, 1}, {512, 512, 512, 2}, {16, 16, 16, 0},    {16, 16, 16, 1},
+      {16, 16, 16, 2},    {16, 16, 8, 2},     {16, 64, 16, 0},    {8, 8, 8, 0},
+      {4, 64, 64, 0},     {1, 512, 512, 0},   {1, 512, 512, 2},   {512, 1, 512, 0},
+      {512, 1, 512, 1}};
   auto* gemm = benchmark::RegisterBenchmark(("gemm" + suffix).c_str(), BM_Gemm<T>, table);
-  for (const auto& shape : shapes) {
-    for (int form : {0, 1, 2}) gemm->Args({shape[0], shape[1], shape[2], form});
-  }
+  for (const auto& shape : shapes) gemm->Args({shape[0], shape[1], shape[2], shape[3]});
   for (const Function& function : kFunctions) {
     benchmark::RegisterBenchmark((function.name + suffix).c_str(), BM_Map<T>, table, function.op,
-                                 type, function.reference)
+                                 type, function.args, function.reference)
         ->Arg(1024);
   }
-  for (bool dot : {false, true}) {
-    benchmark::RegisterBenchmark(((dot ? "dot" : "sum") + suffix).c_str(), BM_Sum<T>, table, dot)
-        ->Arg(64)
+  benchmark::RegisterBenchmark(("cast" + suffix).c_str(), BM_Cast<T>, table, type)->Arg(1024);
+  for (const Pass<T>& pass : Passes<T>()) {
+    benchmark::RegisterBenchmark((pass.name + suffix).c_str(), BM_Pass<T>, table, pass)
         ->Arg(1024)
         ->Arg(16384)
         ->Arg(1 << 22);
@@ -156,6 +299,8 @@ const bool kRegistered = [] {
     RegisterFor<float>(table, TypeId::kFloat32, "_f32/" + isa);
     RegisterFor<double>(table, TypeId::kFloat64, "_f64/" + isa);
     benchmark::RegisterBenchmark(("hash/" + isa).c_str(), BM_Hash, table)->Arg(1024);
+    benchmark::RegisterBenchmark(("sum_f32_as_f64/" + isa).c_str(), BM_SumF32AsF64, table)
+        ->Arg(1024);
   }
   return true;
 }();

@@ -52,10 +52,14 @@ absl::StatusOr<ColumnData> InitialColumn(const Parameter& parameter,
 }  // namespace
 
 absl::StatusOr<Size> SizeByName(std::string_view name) {
-  if (name == "small") return Size{.heads = 2, .channels = 16, .context = 16, .batch = 4};
-  if (name == "base") return Size{.heads = 4, .channels = 128, .context = 64, .batch = 12};
+  if (name == "small")
+    return Size{.layers = 1, .heads = 2, .channels = 16, .context = 16, .batch = 4};
+  if (name == "base")
+    return Size{.layers = 1, .heads = 4, .channels = 128, .context = 64, .batch = 12};
+  if (name == "deep")
+    return Size{.layers = 6, .heads = 6, .channels = 384, .context = 128, .batch = 8};
   return absl::InvalidArgumentError(
-      absl::StrCat("no such size: ", std::string(name), " (small or base)"));
+      absl::StrCat("no such size: ", std::string(name), " (small, base or deep)"));
 }
 
 std::vector<uint64_t> SplitMix64(uint64_t state, int64_t first, int64_t count) {
@@ -128,16 +132,22 @@ std::vector<Parameter> Parameters(const Size& size, int64_t vocabulary, bool unt
   std::vector<Parameter> all = {
       {"wte", {"v", "c"}, {vocabulary, c}, 0, by_channels},
       {"wpe", {"t", "c"}, {size.context, c}, 0, by_channels},
-      {"h0_ln_1", {"c"}, {c}, 1, 0.5},
-      {"h0_wq", {"c", "h", "d"}, {c, h, d}, 0, by_channels},
-      {"h0_wk", {"c", "h", "d"}, {c, h, d}, 0, by_channels},
-      {"h0_wv", {"c", "h", "d"}, {c, h, d}, 0, by_channels},
-      {"h0_wo", {"h", "d", "c"}, {h, d, c}, 0, by_channels},
-      {"h0_ln_2", {"c"}, {c}, 1, 0.5},
-      {"h0_w_fc", {"c", "f"}, {c, f}, 0, by_channels},
-      {"h0_w_proj", {"f", "c"}, {f, c}, 0, by_hidden},
-      {"ln_f", {"c"}, {c}, 1, 0.5},
   };
+  for (int64_t layer = 0; layer < size.layers; ++layer) {
+    const std::string prefix = absl::StrCat("h", layer, "_");
+    const std::vector<Parameter> block = {
+        {prefix + "ln_1", {"c"}, {c}, 1, 0.5},
+        {prefix + "wq", {"c", "h", "d"}, {c, h, d}, 0, by_channels},
+        {prefix + "wk", {"c", "h", "d"}, {c, h, d}, 0, by_channels},
+        {prefix + "wv", {"c", "h", "d"}, {c, h, d}, 0, by_channels},
+        {prefix + "wo", {"h", "d", "c"}, {h, d, c}, 0, by_channels},
+        {prefix + "ln_2", {"c"}, {c}, 1, 0.5},
+        {prefix + "w_fc", {"c", "f"}, {c, f}, 0, by_channels},
+        {prefix + "w_proj", {"f", "c"}, {f, c}, 0, by_hidden},
+    };
+    all.insert(all.end(), block.begin(), block.end());
+  }
+  all.push_back({"ln_f", {"c"}, {c}, 1, 0.5});
   if (untied) all.push_back({"w_head", {"c", "v"}, {c, vocabulary}, 0, by_channels});
   return all;
 }

@@ -17,9 +17,9 @@ enum class Dtype : uint8_t { kFloat32, kFloat64 };
 
 // How large a model is. Everything else follows from these and the text.
 struct Size {
-  int64_t heads, channels, context, batch;
+  int64_t layers, heads, channels, context, batch;
 };
-// "small" or "base". Errors: InvalidArgument for another name.
+// "small", "base" or "deep". Errors: InvalidArgument for another name.
 absl::StatusOr<Size> SizeByName(std::string_view name);
 
 // SplitMix64: outputs first, first + 1, ... of the stream that starts in `state`.

@@ -13,9 +13,12 @@ namespace gpt {
 // A model text: a chain of CTEs that ends in `loss`, and `SELECT l FROM loss`.
 class ModelSql {
  public:
+  // The text of a model with one block, completed to `layers` of them: what stands between its
+  // lines
+  // `-- attention` and `-- logits ...` is repeated, each time on the parameters of its own layer.
   // Errors: NotFound for a file that cannot be read, InvalidArgument for one that does not end in
-  // SELECT l FROM loss.
-  static absl::StatusOr<ModelSql> Load(const std::string& path);
+  // SELECT l FROM loss, or that has no such block where more than one is asked for.
+  static absl::StatusOr<ModelSql> Load(const std::string& path, int64_t layers);
 
   // The loss of table batch: one row.
   std::string Loss() const;

@@ -28,12 +28,12 @@ int64_t DefaultSteps(const std::string& size) { return size == "small" ? 50000 :
 
 void AddOptions(CLI::App& app, Options& options) {
   TrainOptions& train = options.train;
-  app.add_option("--size", train.size, "small or base")
-      ->check(CLI::IsMember({"small", "base"}))
+  app.add_option("--size", train.size, "small, base or deep")
+      ->check(CLI::IsMember({"small", "base", "deep"}))
       ->capture_default_str();
   train.text = GPT_EXAMPLES_DIR "/gpt/data/text.txt";
   train.steps = 0;
-  app.add_option("--steps", train.steps, "SGD steps (default: 50000 for small, 600 for base)")
+  app.add_option("--steps", train.steps, "SGD steps (default: 50000 for small, 600 for others)")
       ->check(CLI::PositiveNumber);
   app.add_option("--max-seconds", train.max_seconds, "stop training after this long")
       ->capture_default_str();

@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainOptions& opt
 }
 
 absl::Status Trainer::Prepare() {
-  auto model = ModelSql::Load(options_.model);
+  auto model = ModelSql::Load(options_.model, size_.layers);
   if (!model.ok()) return model.status();
   auto values = InitialValues(parameters_, options_.init_seed, options_.dtype);
   if (!values.ok()) return values.status();

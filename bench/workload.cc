@@ -1,0 +1,260 @@
+#include "bench/workload.h"
+
+#include <malloc.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "adjoin/database.h"
+#include "adjoin/error.h"
+#include "bench/roof.h"
+
+namespace adjoin::bench {
+namespace {
+
+using api::Connection;
+using api::Prepared;
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+
+constexpr double kTolerance[] = {1e-5, 1e-12};  // of checks in f32, f64
+constexpr int64_t kMaxRuns = 5000;              // a round
+
+double Milliseconds(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// A line of /proc/self/status in bytes: VmRSS is what is resident, VmHWM the most that was.
+int64_t ResidentBytes(std::string_view line) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    int64_t kilobytes = 0;
+    if (word == line && status >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+// Makes VmHWM start again from what is resident, after freed memory went back to the system.
+void ResetResidentPeak() {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+absl::StatusOr<double> Number(Connection& connection, const std::string& sql) {
+  auto result = connection.Query(sql);
+  if (!result.ok()) return result.status();
+  const api::Value value = result->rows.value(0, 0);
+  const double* number = std::get_if<double>(&value);
+  if (number == nullptr) return absl::InternalError("not a number: " + sql);
+  return *number;
+}
+
+absl::Status Verify(Connection& connection, const Options& options,
+                    const std::vector<Check>& checks) {
+  for (const Check& check : checks) {
+    auto number = Number(connection, check.sql);
+    if (!number.ok()) return number.status();
+    const double tolerance = kTolerance[options.dtype == "f64"];
+    if (std::abs(*number - check.expected) <= tolerance * std::abs(check.expected)) continue;
+    return absl::InternalError(absl::StrCat("wrong result: ", *number, " instead of ",
+                                            check.expected, " for\n", check.sql));
+  }
+  return absl::OkStatus();
+}
+
+// A statement that was run once and is right.
+class Timed {
+ public:
+  static absl::StatusOr<Timed> Make(const Options& options, const Workload& workload);
+
+  // Runs for that long, once at least.
+  absl::Status Round(double seconds);
+  // What was measured so far.
+  Json Record(const std::string& name) const;
+  std::string Explain() const { return prepared_->Explain(/*analyze=*/true); }
+
+ private:
+  Timed(const Options& options, double flops) : options_(options), flops_(flops) {}
+  absl::Status Prepare(Connection& connection, const Workload& workload);
+  absl::Status RunOnce(Connection& connection, const Workload& workload);
+
+  Options options_;
+  double flops_;
+  int64_t resident_before_ = 0;
+  std::optional<double> loss_;
+  std::optional<Prepared> prepared_;
+  double plan_ms_ = 0;
+  std::vector<double> times_;
+};
+
+absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& workload) {
+  auto database = api::Database::Open({.threads = options.threads});
+  if (!database.ok()) return database.status();
+  Connection connection = database->Connect();
+  Timed timed(options, workload.flops);
+  ResetResidentPeak();
+  timed.resident_before_ = ResidentBytes("VmRSS:");
+  if (absl::Status made = workload.create(connection); !made.ok()) return made;
+  if (!workload.loss.empty()) {
+    auto loss = Number(connection, workload.loss);
+    if (!loss.ok()) return loss.status();
+    timed.loss_ = *loss;
+  }
+  if (absl::Status s = Verify(connection, options, workload.before); !s.ok()) return s;
+  if (absl::Status s = timed.Prepare(connection, workload); !s.ok()) return s;
+  if (absl::Status s = timed.RunOnce(connection, workload); !s.ok()) return s;
+  if (absl::Status s = Verify(connection, options, workload.after); !s.ok()) return s;
+  ResetResidentPeak();
+  return timed;
+}
+
+absl::Status Timed::Prepare(Connection& connection, const Workload& workload) {
+  const auto start = Clock::now();
+  auto prepared = connection.Prepare(workload.sql);
+  if (!prepared.ok()) return prepared.status();
+  plan_ms_ = Milliseconds(start);
+  prepared_ = *std::move(prepared);
+  return absl::OkStatus();
+}
+
+absl::Status Timed::RunOnce(Connection& connection, const Workload& workload) {
+  auto result = prepared_->Run();
+  if (!result.ok()) return result.status();
+  if (result->has_rows) {
+    absl::Status made = connection.CreateTable("result", result->rows);
+    if (!made.ok()) return made;
+  }
+  if (options_.results.empty()) return absl::OkStatus();
+  for (const Workload::Left& left : workload.left) {
+    auto copied = connection.Query(absl::StrCat("COPY (", left.sql, ") TO '", options_.results, "/",
+                                                left.name, ".npy' (FORMAT npy)"));
+    if (!copied.ok()) return copied.status();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Timed::Round(double seconds) {
+  const auto begin = Clock::now();
+  for (int64_t run = 0; run == 0 || (run < kMaxRuns && Milliseconds(begin) < 1000 * seconds);
+       ++run) {
+    const auto start = Clock::now();
+    if (auto done = prepared_->Run(); !done.ok()) return done.status();
+    times_.push_back(Milliseconds(start));
+  }
+  return absl::OkStatus();
+}
+
+Json Timed::Record(const std::string& name) const {
+  const int64_t resident = ResidentBytes("VmHWM:");
+  std::vector<double> sorted = times_;
+  std::sort(sorted.begin(), sorted.end());
+  const double min_ms = sorted.front(), median_ms = sorted[sorted.size() / 2];
+  const double gflops = flops_ / min_ms * 1e-6;
+  const double peak = FmaPeak(options_.dtype == "f32" ? 4 : 8, options_.threads);
+  const api::Stats stats = prepared_->stats();
+  Json record = {{"bench", name},
+                 {"size", options_.size},
+                 {"dtype", options_.dtype},
+                 {"threads", options_.threads},
+                 {"min_ms", min_ms},
+                 {"median_ms", median_ms},
+                 {"gflops", gflops},
+                 {"peak_share", gflops / peak},
+                 {"plan_ms", plan_ms_},
+                 {"peak_bytes", resident - resident_before_},
+                 {"arena_bytes", stats.arena_bytes},
+                 {"steps", stats.steps},
+                 {"operators", stats.operators},
+                 {"base_table_reads", stats.base_table_reads}};
+  if (loss_.has_value()) record["loss"] = *loss_;
+  return record;
+}
+
+// Answers lines of standard input with lines of JSON: `round SECONDS`, then `end`.
+absl::Status Serve(Timed& timed, const std::string& name) {
+  std::cout << Json{{"ready", name}} << std::endl;
+  for (std::string word; std::cin >> word;) {
+    if (word == "end") {
+      std::cout << timed.Record(name) << std::endl;
+      return absl::OkStatus();
+    }
+    double seconds = 0;
+    if (word != "round" || !(std::cin >> seconds))
+      return absl::InvalidArgumentError("not `round SECONDS` or `end`: " + word);
+    if (absl::Status s = timed.Round(seconds); !s.ok()) return s;
+    std::cout << Json::object() << std::endl;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Options& options, const std::string& name,
+                 const std::function<absl::StatusOr<Workload>(const Options&)>& make) {
+  auto workload = make(options);
+  if (!workload.ok()) return workload.status();
+  auto timed = Timed::Make(options, *workload);
+  if (!timed.ok()) return timed.status();
+  if (options.serve) return Serve(*timed, name);
+  if (absl::Status s = timed->Round(options.seconds); !s.ok()) return s;
+  if (options.explain) std::cerr << timed->Explain();
+  const Json record = timed->Record(name);
+  if (options.json) {
+    std::cout << record << std::endl;
+  } else {
+    for (const auto& [key, value] : record.items()) std::cout << key << ": " << value << "\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CreateTables(Connection& connection, const std::vector<gpt::Parameter>& parameters,
+                          uint64_t seed, const Options& options) {
+  if (options.dtype == "f32") {
+    if (absl::Status set = connection.Set("adjoin.float_promotion", "weak"); !set.ok()) return set;
+  }
+  auto values = gpt::InitialValues(parameters, seed, options.Dtype());
+  if (!values.ok()) return values.status();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    absl::Status made = connection.CreateTable(parameters[i].name, (*values)[i]);
+    if (!made.ok()) return made;
+  }
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv, const std::string& name, const std::string& size,
+         const std::string& sizes,
+         const std::function<absl::StatusOr<Workload>(const Options&)>& make) {
+  CLI::App app("Checks, then times, a prepared statement: " + name + ".");
+  Options options;
+  options.size = size;
+  app.add_option("--size", options.size, sizes)->capture_default_str();
+  app.add_option("--dtype", options.dtype, "f32 or f64")
+      ->check(CLI::IsMember({"f32", "f64"}))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "threads of a run")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "time spent on timed runs")->capture_default_str();
+  app.add_flag("--json", options.json, "print one JSON line");
+  app.add_flag("--explain", options.explain,
+               "print the program and the last run's times to stderr");
+  app.add_flag("--serve", options.serve, "time in rounds, as standard input asks");
+  app.add_option("--results", options.results, "a folder for NPY files of the first run's results");
+  CLI11_PARSE(app, argc, argv);
+  if (absl::Status status = Run(options, name, make); !status.ok()) {
+    std::fputs(api::FormatError(status).c_str(), stderr);
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace adjoin::bench

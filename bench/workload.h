@@ -1,0 +1,61 @@
+// A prepared statement that is checked, then timed: what the programs bench/*_bench.cc have in
+// common. Alone, such a program times itself; with --serve it does so in rounds that bench/
+// against_jax.py asks for, in turn with rounds of JAX.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "adjoin/connection.h"
+#include "gpt/gpt_data.h"
+
+namespace adjoin::bench {
+
+struct Options {
+  std::string size, dtype = "f64";
+  int threads = 1;
+  double seconds = 3;
+  bool json = false, explain = false;
+  bool serve = false;
+  std::string results;  // a folder for NPY files of what the first run left; empty: none
+
+  gpt::Dtype Dtype() const { return dtype == "f32" ? gpt::Dtype::kFloat32 : gpt::Dtype::kFloat64; }
+  std::string_view SqlType() const { return dtype == "f32" ? "REAL" : "DOUBLE PRECISION"; }
+};
+
+// A query of one number, and what it must be up to the tolerance of the dtype, relatively.
+struct Check {
+  std::string sql;
+  double expected;
+};
+
+struct Workload {
+  std::string sql;   // the statement that is timed; rows it returns become table `result`
+  double flops = 0;  // multiplications and additions of its products
+  std::function<absl::Status(api::Connection&)> create;  // makes the tables
+  std::string loss;                  // a query of one number, printed; empty: none
+  std::vector<Check> before, after;  // the first run
+  // What the first run left, for a comparison with JAX: a name, and a query of dims and one value.
+  struct Left {
+    std::string name, sql;
+  };
+  std::vector<Left> left;
+};
+
+// The grid tables `parameters`, initial values from the stream that starts in `seed`, in a session
+// whose arithmetic stays in the type of the tables.
+absl::Status CreateTables(api::Connection& connection,
+                          const std::vector<gpt::Parameter>& parameters, uint64_t seed,
+                          const Options& options);
+
+// The program: options, of which --size is `size` by default and as `sizes` says, then `make`'s
+// workload. The exit code.
+int Main(int argc, char** argv, const std::string& name, const std::string& size,
+         const std::string& sizes,
+         const std::function<absl::StatusOr<Workload>(const Options&)>& make);
+
+}  // namespace adjoin::bench
