@@ -124,6 +124,18 @@ struct RowReductions {
 using RowKernel = void (*)(const void* cells, const void* values, int64_t rows, int64_t length,
                            void* out);
 
+// out[i] = (x[i] first y[i]) second z[i], x over cells, y and z over cells or one value a row
+// (`y_step` 0: the same for every row). `out` may be any of them that is over cells.
+enum class ChainOp : uint8_t { kAdd, kSubtract, kSubtractFrom, kMultiply };  // kSubtractFrom: b - a
+inline constexpr int kNumChainOps = 4;
+struct ChainArgs {
+  const void* x;
+  const void* y;
+  const void* z;
+  int64_t y_step, z_step;
+};
+using ChainKernel = void (*)(const ChainArgs& args, int64_t rows, int64_t length, void* out);
+
 struct KernelTable {
   const char* isa;                                // "portable", "avx2", "avx512"
   ScalarKernel scalar[kNumScalarOps][kNumTypes];  // null: no such kernel
@@ -140,6 +152,9 @@ struct KernelTable {
   void (*count_rows)(const uint8_t* x, int64_t rows, int64_t length, double* out);  // of 0s and 1s
   // [op][type of the operands][1: the row's value comes first]; null: no such kernel.
   RowKernel by_row[kNumScalarOps][kNumTypes][2];
+  // [first][second][y over cells][z over cells].
+  ChainKernel chain_f32[kNumChainOps][kNumChainOps][2][2];
+  ChainKernel chain_f64[kNumChainOps][kNumChainOps][2][2];
   // out[r * length + i] = values[r].
   void (*spread[kNumTypes])(const void* values, int64_t rows, int64_t length, void* out);
   template <typename T>

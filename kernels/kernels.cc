@@ -12,6 +12,7 @@
   void FillMath(KernelTable* table);              \
   void FillReductions(KernelTable* table);        \
   void FillRows(KernelTable* table);              \
+  void FillChains(KernelTable* table);            \
   void FillGemm(KernelTable* table);              \
   static KernelTable MakeTable() {                \
     KernelTable table = {};                       \
@@ -22,6 +23,7 @@
     FillMath(&table);                             \
     FillReductions(&table);                       \
     FillRows(&table);                             \
+    FillChains(&table);                           \
     FillGemm(&table);                             \
     return table;                                 \
   }                                               \

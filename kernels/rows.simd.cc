@@ -166,11 +166,18 @@ void ExtremeRows(const T* x, int64_t rows, int64_t length, T* out) {
       });
 }
 
+// Eight bytes of 0 or 1 are added by one multiplication, into its highest byte.
 void CountRows(const uint8_t* x, int64_t rows, int64_t length, double* out) {
+  typedef uint64_t Word __attribute__((aligned(1), may_alias));
   for (int64_t r = 0; r < rows; ++r) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < length; ++i) count += x[r * length + i];
+    uint64_t count = 0;
+    int64_t i = 0;
+    for (; i + 8 <= length; i += 8) {
+      count += *reinterpret_cast<const Word*>(x + i) * uint64_t{0x0101010101010101} >> 56;
+    }
+    for (; i < length; ++i) count += x[i];
     out[r] = static_cast<double>(count);
+    x += length;
   }
 }
 

@@ -24,6 +24,7 @@ void FillCasts(KernelTable* table);
 void FillMath(KernelTable* table);
 void FillReductions(KernelTable* table);
 void FillRows(KernelTable* table);
+void FillChains(KernelTable* table);
 void FillGemm(KernelTable* table);
 
 // Lanes of every reduction, at every register width.

@@ -193,6 +193,11 @@ void RowProgram::Execute(const Instruction& in, Worker& worker, int64_t n) const
       return in.row_kernel(at(in.args[0]), at(in.args[1]), n, length_, at(in.out));
     case Code::kByOne:
       return in.row_kernel(at(in.args[0]), at(in.args[1]), 1, cells, at(in.out));
+    case Code::kChain: {
+      const ChainArgs args{at(in.args[0]), at(in.args[1]), at(in.args[2]), in.y_step, in.z_step};
+      const bool by_row = in.y_step != 0 || in.z_step != 0;
+      return in.chain(args, by_row ? n : 1, by_row ? length_ : cells, at(in.out));
+    }
     case Code::kSpread:
       return Kernels().spread[static_cast<int>(in.type)](at(in.args[0]), n, length_, at(in.out));
     case Code::kFill:
@@ -301,10 +306,15 @@ RowProgramBuilder::Id RowProgramBuilder::As(Id id, Kind kind) {
 }
 
 RowProgramBuilder::Id RowProgramBuilder::Map(ScalarOp op, TypeId result, std::span<const Id> args) {
+  if (op == ScalarOp::kNegate && IsFloat(result)) {  // the same bits, and fuses with its neighbours
+    const Id product[] = {args[0], Constant(Value::Float(-1), result)};
+    return Map(ScalarOp::kMultiply, result, product);
+  }
   RowProgram::Instruction in{};
   in.kind = Kind::kOne;
   for (Id arg : args) in.kind = std::max(in.kind, reg(arg).kind);
   in.type = result;
+  in.op = op;
   in.operand = reg(args[op == ScalarOp::kSelect ? 1 : 0]).type;
   if (args.size() == 2 && reg(args[0]).kind != reg(args[1]).kind) {
     const bool second_less = reg(args[1]).kind < reg(args[0]).kind;
@@ -315,6 +325,7 @@ RowProgramBuilder::Id RowProgramBuilder::Map(ScalarOp op, TypeId result, std::sp
       in.code = reg(less).kind == Kind::kOne ? RowProgram::Code::kByOne : RowProgram::Code::kByRow;
       in.args[0] = more;
       in.args[1] = less;
+      in.row_first = !second_less;
       return Emit(in);
     }
   }
@@ -368,7 +379,89 @@ void RowProgramBuilder::Expose(Id id) {
   program_.exposed_ = As(id, cell_loops_.empty() ? Kind::kRow : Kind::kCell);
 }
 
+namespace {
+
+// Whether `op` of an earlier result and another operand is one of a chain's; `swapped`: the result
+// comes second.
+bool ToChainOp(ScalarOp op, bool swapped, ChainOp* out) {
+  switch (op) {
+    case ScalarOp::kAdd:
+      *out = ChainOp::kAdd;
+      return true;
+    case ScalarOp::kMultiply:
+      *out = ChainOp::kMultiply;
+      return true;
+    case ScalarOp::kSubtract:
+      *out = swapped ? ChainOp::kSubtractFrom : ChainOp::kSubtract;
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// An operation of arithmetic whose result only one other reads is done in that one's pass.
+void RowProgramBuilder::FuseChains() {
+  using Code = RowProgram::Code;
+  auto& program = program_.instructions_;
+  std::vector<int> uses(program_.registers_.size(), 0), writer(program_.registers_.size(), -1);
+  for (const auto& in : program) {
+    for (int arg : in.args) {
+      if (arg >= 0) ++uses[static_cast<size_t>(arg)];
+    }
+  }
+  for (const auto& store : program_.stores_) ++uses[static_cast<size_t>(store.reg)];
+  if (program_.exposed_ >= 0) ++uses[static_cast<size_t>(program_.exposed_)];
+  const auto is_arithmetic = [&](const RowProgram::Instruction& in) {
+    ChainOp op;
+    return (in.code == Code::kMap || in.code == Code::kByRow || in.code == Code::kByOne) &&
+           in.type == in.operand && IsFloat(in.type) && ToChainOp(in.op, false, &op);
+  };
+  std::vector<bool> gone(program.size(), false);
+  for (size_t j = 0; j < program.size(); ++j) {
+    RowProgram::Instruction& second = program[j];
+    writer[static_cast<size_t>(second.out)] = static_cast<int>(j);
+    if (!is_arithmetic(second)) continue;
+    for (int k = 0; k < 2; ++k) {
+      const int reg_k = second.args[k];
+      const int i = writer[static_cast<size_t>(reg_k)];
+      if (i < 0 || uses[static_cast<size_t>(reg_k)] != 1) continue;
+      const RowProgram::Instruction& first = program[static_cast<size_t>(i)];
+      if (!is_arithmetic(first) || first.kind != second.kind) continue;
+      // The arguments of kByRow and kByOne are [cells, less]; row_first says that they stand the
+      // other way round.
+      ChainOp a, b;
+      ToChainOp(first.op, first.row_first, &a);
+      ToChainOp(second.op, second.code == Code::kMap ? k == 1 : second.row_first, &b);
+      RowProgram::Instruction in = second;
+      in.code = Code::kChain;
+      in.args[0] = first.args[0];
+      in.args[1] = first.args[1];
+      in.args[2] = second.args[1 - k];
+      const auto step = [&](int arg) {
+        return reg(arg).kind == second.kind || reg(arg).kind == Kind::kOne ? int64_t{0}
+                                                                           : int64_t{1};
+      };
+      in.y_step = step(in.args[1]);
+      in.z_step = step(in.args[2]);
+      const bool y = reg(in.args[1]).kind == second.kind, z = reg(in.args[2]).kind == second.kind;
+      const auto& kernels = in.type == TypeId::kFloat32 ? Kernels().chain_f32 : Kernels().chain_f64;
+      in.chain = kernels[static_cast<int>(a)][static_cast<int>(b)][y ? 1 : 0][z ? 1 : 0];
+      gone[static_cast<size_t>(i)] = true;
+      second = in;
+      break;
+    }
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < program.size(); ++i) {
+    if (!gone[i]) program[kept++] = program[i];
+  }
+  program.resize(kept);
+}
+
 RowProgram RowProgramBuilder::Build() && {
+  FuseChains();
   LayOut();
   return std::move(program_);
 }
@@ -456,7 +549,7 @@ void RowProgramBuilder::LayOut() {
     // A kernel may write over an argument that is as wide as its result; rows and cells have slots
     // of their own.
     bool same = in.code == RowProgram::Code::kMap || in.code == RowProgram::Code::kByRow ||
-                in.code == RowProgram::Code::kByOne;
+                in.code == RowProgram::Code::kByOne || in.code == RowProgram::Code::kChain;
     for (int arg : in.args) {
       if (arg >= 0 && registers[static_cast<size_t>(arg)].kind == registers[out].kind) {
         same = same && VectorWidth(registers[static_cast<size_t>(arg)].type) ==

@@ -95,6 +95,7 @@ class RowProgram {
     kMap,     // a kernel over cells or rows
     kByRow,   // args[0]: cells, args[1]: a value a row
     kByOne,   // args[0]: cells or rows, args[1]: one value
+    kChain,   // two operations of arithmetic: args[0] over cells, the others over cells or less
     kSpread,  // a value a row to cells
     kReduce,  // cells to a value a row
     kToBool,  // a cast that has no kernel
@@ -108,6 +109,10 @@ class RowProgram {
     int out = -1;
     ScalarKernel kernel = nullptr;
     RowKernel row_kernel = nullptr;
+    ChainKernel chain = nullptr;
+    int64_t y_step = 0, z_step = 0;  // of a chain
+    ScalarOp op = ScalarOp::kCount;
+    bool row_first = false;  // kByRow, kByOne: the cells are the second argument
     ArrayReduction reduction = ArrayReduction::kSum;
   };
   struct Load {
@@ -177,6 +182,7 @@ class RowProgramBuilder {
   Id Add(Kind kind, TypeId type);
   Id Emit(RowProgram::Instruction in);
   Id As(Id id, Kind kind);
+  void FuseChains();
   void LayOut();
 
   std::vector<int64_t> row_loops_, cell_loops_, loops_;
