@@ -78,6 +78,7 @@ class Compiler {
 
   ArrayProgram Compile() {
     FindReaders();
+    read_cells_ = graph_.ReadCells(roots_);
     ChooseStored();
     for (size_t id = 0; id < reached_.size(); ++id) {
       if (reached_[id]) Emit(static_cast<int>(id));
@@ -496,9 +497,18 @@ class Compiler {
                       has(n.operands[1], i), summed});
     }
     ContractStep::Mask mask;
-    if (n.operands.size() > 2) {
-      mask = {true, AddressOf(n.operands[2].array), OverSpace(n.operands[2], rank),
-              AddressOf(n.operands[1].array), CellsOf(graph_.node(n.operands[1].array).shape)};
+    Staircase stairs = graph_.StaircaseOf(n.stairs);
+    // With both factors zeroed there is nothing to check.
+    const bool one_zeroed = stairs.present() && !(axes[static_cast<size_t>(stairs.of)].in_b &&
+                                                  axes[static_cast<size_t>(stairs.along)].in_b);
+    if (n.operands.size() > 2 || one_zeroed) {
+      mask.present = true;
+      if (n.operands.size() > 2) {
+        mask.address = AddressOf(n.operands[2].array);
+        mask.strides = OverSpace(n.operands[2], rank);
+      }
+      mask.checked = AddressOf(n.operands[1].array);
+      mask.checked_cells = CellsOf(graph_.node(n.operands[1].array).shape);
       // A view is checked as far as the array it looks into goes.
       if (graph_.node(n.operands[1].array).op == ArrayOp::kSlice) {
         const int owner = Owner(n.operands[1].array);
@@ -506,10 +516,11 @@ class Compiler {
         mask.checked_cells = CellsOf(graph_.node(owner).shape);
       }
     }
-    return std::make_unique<ContractStep>(step_number_, n.type, std::move(axes),
-                                          AddressOf(n.operands[0].array),
-                                          AddressOf(n.operands[1].array), AddressOf(p.id),
-                                          std::move(mask), Label("Contract", shape, p));
+    if (!stairs.present()) stairs = graph_.StaircaseOf(read_cells_[static_cast<size_t>(p.id)]);
+    return std::make_unique<ContractStep>(
+        step_number_, n.type, std::move(axes), AddressOf(n.operands[0].array),
+        AddressOf(n.operands[1].array), AddressOf(p.id), std::move(mask), std::move(stairs),
+        Label("Contract", shape, p));
   }
 
   std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t rank,
@@ -557,6 +568,7 @@ class Compiler {
   std::vector<bool> reached_, forced_, stored_;
   std::vector<int> cost_;
   std::vector<std::vector<int>> readers_;
+  std::vector<ArrayOperand> read_cells_;  // by id
   std::vector<Pending> pending_;
   absl::flat_hash_map<int, int> input_base_;
   std::map<int, std::vector<int64_t>> strides_;  // references stay valid
