@@ -63,7 +63,7 @@ class ContractStep final : public Step {
     int64_t first, last;
   };
   struct Loop {
-    int64_t extent, a, b, c;
+    int64_t extent, a, b, c;  // c is 0 where it is summed
     bool summed;
   };
   Matrix TakeLargest(std::vector<ContractAxis> group);

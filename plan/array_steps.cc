@@ -100,6 +100,9 @@ class Compiler {
       if (!reached_[id]) continue;
       const ArrayNode& n = graph_.node(static_cast<int>(id));
       const bool needs_stored = n.op != ArrayOp::kMap && n.op != ArrayOp::kReduce;
+      // A mask of products is one of many maps, which had rather load it than compare indices: with
+      // it inlined a step of GPT base takes 25.2 ms instead of 23.4.
+      if (n.stairs.array >= 0) forced_[static_cast<size_t>(n.stairs.array)] = true;
       for (const ArrayOperand& o : n.operands) {
         const size_t at = static_cast<size_t>(o.array);
         reached_[at] = true;
