@@ -17,6 +17,7 @@ uint64_t HashOf(const ArrayNode& n) {
                             n.column, n.valid, n.constant);
   h = absl::HashOf(h, n.indexed, n.kept, n.origins);
   for (const ArrayOperand& o : n.operands) h = absl::HashOf(h, o.array, o.axes);
+  h = absl::HashOf(h, n.stairs.array, n.stairs.axes);
   return h;
 }
 
@@ -69,6 +70,23 @@ bool CanEvaluate(ScalarOp op) {
     default:
       return false;
   }
+}
+
+// The ends of each line's true cells, where those are its first ones and the ends never fall; else
+// nothing.
+std::vector<int64_t> EndsOf(const std::vector<double>& cells, int64_t lines, int64_t line_step,
+                            int64_t length, int64_t step) {
+  std::vector<int64_t> ends;
+  for (int64_t i = 0; i < lines; ++i) {
+    int64_t end = 0;
+    while (end < length && cells[static_cast<size_t>(i * line_step + end * step)] != 0) ++end;
+    for (int64_t j = end; j < length; ++j) {
+      if (cells[static_cast<size_t>(i * line_step + j * step)] != 0) return {};
+    }
+    if (!ends.empty() && end < ends.back()) return {};
+    ends.push_back(end);
+  }
+  return ends;
 }
 
 // Calls f(cell, offsets of each operand) over the space in row-major order.
@@ -203,6 +221,73 @@ ArrayGraph::Cells ArrayGraph::Evaluate(int id, int64_t limit) const {
     }
   });
   return keep();
+}
+
+Staircase ArrayGraph::StaircaseOf(const ArrayOperand& mask) const {
+  if (mask.array < 0 || mask.axes.size() != 2) return {};
+  auto it = staircases_.find(mask.array);
+  if (it == staircases_.end()) {
+    Staircase found;
+    if (const Cells cells = Evaluate(mask.array)) {
+      const std::vector<int64_t>& shape = node(mask.array).shape;
+      found = {0, 1, EndsOf(*cells, shape[0], shape[1], shape[1], 1)};
+      if (found.ends.empty()) found = {1, 0, EndsOf(*cells, shape[1], 1, shape[0], shape[1])};
+      if (found.ends.empty()) found = {};
+    }
+    it = staircases_.emplace(mask.array, std::move(found)).first;
+  }
+  Staircase stairs = it->second;
+  if (stairs.present()) {
+    stairs.of = mask.axes[static_cast<size_t>(stairs.of)];
+    stairs.along = mask.axes[static_cast<size_t>(stairs.along)];
+  }
+  return stairs;
+}
+
+// A staircase outside of which `condition` is false: itself, or what it ANDs with.
+ArrayOperand ArrayGraph::StairsAround(const ArrayOperand& condition) const {
+  if (StaircaseOf(condition).present()) return condition;
+  const ArrayNode& n = node(condition.array);
+  if (n.op != ArrayOp::kMap || n.scalar != ScalarOp::kAnd) return {};
+  for (ArrayOperand o : n.operands) {
+    o = StairsAround(o);
+    for (int& axis : o.axes) axis = condition.axes[static_cast<size_t>(axis)];
+    if (o.array >= 0) return o;
+  }
+  return {};
+}
+
+std::vector<ArrayOperand> ArrayGraph::ReadCells(const std::vector<int>& roots) const {
+  const ArrayOperand all;
+  std::vector<ArrayOperand> read(nodes_.size(), all);
+  std::vector<bool> is_read(nodes_.size(), false);
+  for (int r : roots) is_read[static_cast<size_t>(r)] = true;
+  for (size_t id = nodes_.size(); id-- > 0;) {
+    if (!is_read[id]) continue;
+    const ArrayNode& n = nodes_[id];
+    for (size_t k = 0; k < n.operands.size(); ++k) {
+      const ArrayOperand& o = n.operands[k];
+      // Over this reader's axes; then over the operand's.
+      ArrayOperand mask;
+      if (n.op == ArrayOp::kMap) {
+        if (n.scalar == ScalarOp::kSelect && k == 1) mask = StairsAround(n.operands[0]);
+        if (n.scalar == ScalarOp::kAnd) mask = StairsAround(n.operands[1 - k]);
+        if (mask.array < 0) mask = read[id];
+      }
+      for (int& axis : mask.axes) {
+        const auto at = std::find(o.axes.begin(), o.axes.end(), axis);
+        axis = at == o.axes.end() ? -1 : static_cast<int>(at - o.axes.begin());
+      }
+      if (std::find(mask.axes.begin(), mask.axes.end(), -1) != mask.axes.end()) mask = all;
+      const size_t at = static_cast<size_t>(o.array);
+      if (is_read[at] && !(read[at] == mask)) mask = all;
+      is_read[at] = true;
+      read[at] = mask;
+    }
+  }
+  // A root's cells are all read, whatever its readers do.
+  for (int r : roots) read[static_cast<size_t>(r)] = all;
+  return read;
 }
 
 std::string ArrayGraph::ToString(int id) const {

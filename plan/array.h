@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
+#include "ops/array_contract.h"
 
 namespace adjoin {
 
@@ -55,6 +56,8 @@ struct ArrayNode {
   std::vector<int> indexed, kept;
   std::vector<int64_t>
       origins;  // kIndex: one; kGather, kScatter: an index operand each; kSlice: an axis each
+  // kContract, instead of operand 2: a mask that is a staircase. Known beforehand, so not stored.
+  ArrayOperand stairs;
   bool structural = false;  // depends on nothing but extents and constants
   friend bool operator==(const ArrayNode&, const ArrayNode&) = default;
 };
@@ -74,12 +77,23 @@ class ArrayGraph {
   using Cells = std::shared_ptr<const std::vector<double>>;
   Cells Evaluate(int id, int64_t limit = int64_t{1} << 24) const;
 
+  // The staircase that a structural mask over two axes is, as axes of the mask's reader, found
+  // once; none where it is none.
+  Staircase StaircaseOf(const ArrayOperand& mask) const;
+  // By id, the mask outside of which nothing reads the array's cells: every reader chooses by it,
+  // or hands cells on to readers that do. Without an array where all are read. The masks are
+  // staircases.
+  std::vector<ArrayOperand> ReadCells(const std::vector<int>& roots) const;
+
   std::string ToString(int id) const;
 
  private:
+  ArrayOperand StairsAround(const ArrayOperand& condition) const;
+
   std::vector<ArrayNode> nodes_;
   absl::flat_hash_map<uint64_t, std::vector<int>> by_hash_;
   mutable absl::flat_hash_map<int, Cells> evaluated_;
+  mutable absl::flat_hash_map<int, Staircase> staircases_;  // of a mask's own axes
 };
 
 }  // namespace adjoin

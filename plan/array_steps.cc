@@ -80,6 +80,7 @@ class Compiler {
 
   ArrayProgram Compile() {
     FindReaders();
+    read_cells_ = graph_.ReadCells(roots_);
     ChooseStored();
     AddInputs();
     plan_ = FormRegions(graph_, stored_, options_.inline_maps);
@@ -102,6 +103,9 @@ class Compiler {
       if (!reached_[id]) continue;
       const ArrayNode& n = graph_.node(static_cast<int>(id));
       const bool needs_stored = n.op != ArrayOp::kMap && n.op != ArrayOp::kReduce;
+      // A mask of products is one of many maps, which had rather load it than compare indices: with
+      // it inlined a step of GPT base takes 25.2 ms instead of 23.4.
+      if (n.stairs.array >= 0) forced_[static_cast<size_t>(n.stairs.array)] = true;
       for (const ArrayOperand& o : n.operands) {
         const size_t at = static_cast<size_t>(o.array);
         reached_[at] = true;
@@ -659,9 +663,18 @@ class Compiler {
                       has(n.operands[1], i), summed});
     }
     ContractStep::Mask mask;
-    if (n.operands.size() > 2) {
-      mask = {true, AddressOf(n.operands[2].array), OverSpace(n.operands[2], rank),
-              AddressOf(n.operands[1].array), CellsOf(graph_.node(n.operands[1].array).shape)};
+    Staircase stairs = graph_.StaircaseOf(n.stairs);
+    // With both factors zeroed there is nothing to check.
+    const bool one_zeroed = stairs.present() && !(axes[static_cast<size_t>(stairs.of)].in_b &&
+                                                  axes[static_cast<size_t>(stairs.along)].in_b);
+    if (n.operands.size() > 2 || one_zeroed) {
+      mask.present = true;
+      if (n.operands.size() > 2) {
+        mask.address = AddressOf(n.operands[2].array);
+        mask.strides = OverSpace(n.operands[2], rank);
+      }
+      mask.checked = AddressOf(n.operands[1].array);
+      mask.checked_cells = CellsOf(graph_.node(n.operands[1].array).shape);
       // A view is checked as far as the array it looks into goes.
       if (graph_.node(n.operands[1].array).op == ArrayOp::kSlice) {
         const int owner = Owner(n.operands[1].array);
@@ -669,10 +682,11 @@ class Compiler {
         mask.checked_cells = CellsOf(graph_.node(owner).shape);
       }
     }
-    return std::make_unique<ContractStep>(step_number_, n.type, std::move(axes),
-                                          AddressOf(n.operands[0].array),
-                                          AddressOf(n.operands[1].array), AddressOf(p.id),
-                                          std::move(mask), Label("Contract", shape, p));
+    if (!stairs.present()) stairs = graph_.StaircaseOf(read_cells_[static_cast<size_t>(p.id)]);
+    return std::make_unique<ContractStep>(
+        step_number_, n.type, std::move(axes), AddressOf(n.operands[0].array),
+        AddressOf(n.operands[1].array), AddressOf(p.id), std::move(mask), std::move(stairs),
+        Label("Contract", shape, p));
   }
 
   std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t rank,
@@ -721,6 +735,7 @@ class Compiler {
   std::vector<bool> once_;  // made of constants and parameters alone
   std::vector<int> cost_;
   std::vector<std::vector<int>> readers_;
+  std::vector<ArrayOperand> read_cells_;  // by id
   ArrayPlan plan_;
   std::vector<Pending> pending_;
   absl::flat_hash_map<int, int> input_base_;

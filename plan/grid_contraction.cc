@@ -90,19 +90,25 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
     sum.axes = space;
     space.insert(space.end(), contracted.begin(), contracted.end());
     for (int axis : space) product.space.push_back(r.extents[static_cast<size_t>(axis)]);
-    std::vector<const AxisArray*> factors = {&x, &y};
     // What was summed beforehand no longer has its own pairs: then y has none of the mask's axes
     // either.
+    const auto position = [&](int axis) {
+      return static_cast<int>(std::find(space.begin(), space.end(), axis) - space.begin());
+    };
+    const auto operand = [&](const AxisArray& f) {
+      ArrayOperand o{f.id, {}};
+      for (int axis : f.axes) o.axes.push_back(position(axis));
+      return o;
+    };
+    product.operands = {operand(x), operand(y)};
     const auto in_space = [&](int axis) { return HasAxis(space, axis); };
-    if (one_zeroed && std::all_of(r.mask.axes.begin(), r.mask.axes.end(), in_space))
-      factors.push_back(&r.mask);
-    for (const AxisArray* f : factors) {
-      ArrayOperand o{f->id, {}};
-      for (int axis : f->axes) {
-        o.axes.push_back(
-            static_cast<int>(std::find(space.begin(), space.end(), axis) - space.begin()));
+    if (mask_summed && std::all_of(r.mask.axes.begin(), r.mask.axes.end(), in_space)) {
+      const ArrayOperand mask = operand(r.mask);
+      if (graph_.StaircaseOf(mask).present()) {
+        product.stairs = mask;
+      } else if (one_zeroed) {
+        product.operands.push_back(mask);
       }
-      product.operands.push_back(std::move(o));
     }
     sum.id = graph_.Add(std::move(product));
     ++contractions_;
