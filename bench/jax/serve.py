@@ -104,11 +104,11 @@ def main():
             state = jax.block_until_ready(loop(state))
             loop_times.append((time.perf_counter() - start) * 1e3 / trips)
         else:
-            break
+            print(json.dumps(dict(min_ms=min(times), median_ms=statistics.median(times), compile_ms=compile_ms,
+                                  arena_bytes=arena_bytes, peak_bytes=resident_bytes("VmHWM") - resident_before,
+                                  loop_median_ms=statistics.median(loop_times) if loop_times else None)), flush=True)
+            return
         print("{}", flush=True)
-    print(json.dumps(dict(min_ms=min(times), median_ms=statistics.median(times), compile_ms=compile_ms, arena_bytes=arena_bytes,
-                          peak_bytes=resident_bytes("VmHWM") - resident_before,
-                          loop_median_ms=statistics.median(loop_times) if loop_times else None)), flush=True)
 
 
 if __name__ == "__main__":
