@@ -67,23 +67,30 @@ def differences(ours, jax, tolerance):
             yield f"{name}: differs by {worst:.3g}, {worst / scale:.3g} of its scale; the tolerance is {tolerance:g}"
 
 
-def compare(args):
-    options = ["--size", args.size, "--dtype", args.dtype, "--threads", str(args.threads)]
+def compare(program, bench, size, dtype, threads, rounds):
+    """The record of `program` with JAX's numbers. Exits where the results differ."""
+    options = ["--size", size, "--dtype", dtype, "--threads", str(threads)]
     with tempfile.TemporaryDirectory() as scratch:
         ours_at, jax_at = pathlib.Path(scratch, "ours"), pathlib.Path(scratch, "jax")
         ours_at.mkdir()
         jax_at.mkdir()
-        ours = Side([args.program, *options, "--serve", "--results", str(ours_at)], args.threads)
-        jax = Side([sys.executable, str(JAX_SIDE), args.bench, *options, "--results", str(jax_at)], args.threads)
-        wrong = list(differences(ours_at, jax_at, TOLERANCE[args.dtype]))
+        ours = Side([program, *options, "--serve", "--results", str(ours_at)], threads)
+        jax = Side([sys.executable, str(JAX_SIDE), bench, *options, "--results", str(jax_at)], threads)
+        wrong = list(differences(ours_at, jax_at, TOLERANCE[dtype]))
     if wrong:
-        sys.exit("\n".join(["results differ from JAX's:", *wrong]))
-    for _ in range(args.rounds):
+        sys.exit("\n".join([f"{bench} {size} {dtype}: results differ from JAX's:", *wrong]))
+    for _ in range(rounds):
         ours.ask(f"round {ROUND_SECONDS}")
         jax.ask(f"round {ROUND_SECONDS}")
-        if args.bench == "gpt":
+        if bench == "gpt":
             jax.ask(f"loop {ROUND_SECONDS}")
-    return ours.ask("end"), jax.ask("end")
+    record, peer = ours.ask("end"), jax.ask("end")
+    record.update(peer="jax", peer_min_ms=peer["min_ms"], peer_median_ms=peer["median_ms"],
+                  ratio=record["median_ms"] / peer["median_ms"], peer_compile_ms=peer["compile_ms"],
+                  peer_peak_bytes=peer["peak_bytes"], peer_arena_bytes=peer["arena_bytes"])
+    if peer["loop_median_ms"] is not None:
+        record.update(peer_loop_median_ms=peer["loop_median_ms"], loop_ratio=record["median_ms"] / peer["loop_median_ms"])
+    return record
 
 
 def main():
@@ -96,12 +103,7 @@ def main():
     ap.add_argument("--rounds", type=int, default=12)
     ap.add_argument("--json", action="store_true", help="print one JSON line")
     args = ap.parse_args()
-    record, peer = compare(args)
-    record.update(peer="jax", peer_min_ms=peer["min_ms"], peer_median_ms=peer["median_ms"],
-                  ratio=record["median_ms"] / peer["median_ms"], peer_compile_ms=peer["compile_ms"],
-                  peer_peak_bytes=peer["peak_bytes"], peer_arena_bytes=peer["arena_bytes"])
-    if peer["loop_median_ms"] is not None:
-        record.update(peer_loop_median_ms=peer["loop_median_ms"], loop_ratio=record["median_ms"] / peer["loop_median_ms"])
+    record = compare(args.program, args.bench, args.size, args.dtype, args.threads, args.rounds)
     print(json.dumps(record) if args.json else "\n".join(f"{key}: {value}" for key, value in record.items()))
 
 

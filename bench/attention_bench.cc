@@ -73,13 +73,14 @@ absl::Status CreateHead(api::Connection& connection, int64_t positions, const Op
 absl::StatusOr<Workload> Attention(const Options& options) {
   for (const Reference& reference : kReferences) {
     if (options.size != reference.size) continue;
-    const double pairs = static_cast<double>(reference.positions * (reference.positions + 1) / 2);
+    const int64_t pairs = reference.positions * (reference.positions + 1) / 2;
     Workload workload;
     workload.sql = absl::StrCat(kLoss, R"(,
 of_q AS (UPDATE q SET gradient = grad(loss, val)),
 of_k AS (UPDATE k SET gradient = grad(loss, val))
 UPDATE v SET gradient = grad(loss, val))");
-    workload.flops = 6 * 2 * pairs * kChannels;  // scores and output; four products backward
+    workload.flops = static_cast<double>(6 * 2 * pairs *
+                                         kChannels);  // scores and output; four products backward
     workload.create = [options, positions = reference.positions](api::Connection& connection) {
       return CreateHead(connection, positions, options);
     };

@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -265,20 +267,29 @@ const Function kFunctions[] = {
     {"erfc", ScalarOp::kErfc, 1, [](double x, double) { return std::erfc(x); }},
 };
 
+// m, n, k and layouts: those of a GPT step at the base size, then small and thin ones.
+std::vector<std::vector<int64_t>> ProductShapes() {
+  std::vector<std::vector<int64_t>> shapes;
+  std::ifstream file(ADJOIN_SOURCE_DIR "/bench/products.txt");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name, layouts;
+    int64_t count = 0, m = 0, n = 0, k = 0;
+    if (words >> name >> count >> m >> n >> k >> layouts)
+      shapes.push_back({m, n, k, layouts == "tn" ? 1 : layouts == "nt" ? 2 : 0});
+  }
+  const int64_t others[][3] = {{512, 512, 512}, {16, 16, 16}, {16, 16, 8},   {16, 64, 16},
+                               {8, 8, 8},       {4, 64, 64},  {1, 512, 512}, {512, 1, 512}};
+  for (const auto& shape : others) {
+    for (int64_t form : {0, 1, 2}) shapes.push_back({shape[0], shape[1], shape[2], form});
+  }
+  return shapes;
+}
+
 template <typename T>
 void RegisterFor(const KernelTable* table, TypeId type, const std::string& suffix) {
-  // m, n, k and layouts. First the products of a GPT step at the base size (bench/products.txt).
-  const int64_t shapes[][4] = {
-      {768, 128, 128, 0}, {768, 128, 128, 2}, {128, 128, 768, 1}, {64, 64, 32, 2},
-      {64, 32, 64, 0},    {64, 32, 64, 1},    {768, 512, 128, 0}, {768, 128, 512, 2},
-      {128, 512, 768, 1}, {768, 128, 512, 0}, {768, 512, 128, 2}, {512, 128, 768, 1},
-      {768, 65, 128, 2},  {768, 128, 65, 0},  {65, 128, 768, 1},  {512, 512, 512, 0},
-      {512, 512, 512, 1}, {512, 512, 512, 2}, {16, 16, 16, 0},    {16, 16, 16, 1},
-      {16, 16, 16, 2},    {16, 16, 8, 2},     {16, 64, 16, 0},    {8, 8, 8, 0},
-      {4, 64, 64, 0},     {1, 512, 512, 0},   {1, 512, 512, 2},   {512, 1, 512, 0},
-      {512, 1, 512, 1}};
   auto* gemm = benchmark::RegisterBenchmark(("gemm" + suffix).c_str(), BM_Gemm<T>, table);
-  for (const auto& shape : shapes) gemm->Args({shape[0], shape[1], shape[2], shape[3]});
+  for (const std::vector<int64_t>& shape : ProductShapes()) gemm->Args(shape);
   for (const Function& function : kFunctions) {
     benchmark::RegisterBenchmark((function.name + suffix).c_str(), BM_Map<T>, table, function.op,
                                  type, function.args, function.reference)

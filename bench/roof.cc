@@ -105,6 +105,7 @@ double FmaPeak(int64_t element_bytes, int threads) {
   std::vector<double> rates(static_cast<size_t>(threads));
   {
     std::vector<std::jthread> all;
+    all.reserve(rates.size());
     for (double& rate : rates) {
       all.emplace_back([&] {
         rate = static_cast<double>(kRounds * flops) / Fastest([&] { Use(chains(kRounds)); }) * 1e-9;

@@ -46,8 +46,7 @@ struct Workload {
   std::vector<Left> left;
 };
 
-// The grid tables `parameters`, initial values from the stream that starts in `seed`, in a session
-// whose arithmetic stays in the type of the tables.
+// The grid tables `parameters`, with initial values from the stream that starts in `seed`.
 absl::Status CreateTables(api::Connection& connection,
                           const std::vector<gpt::Parameter>& parameters, uint64_t seed,
                           const Options& options);

@@ -94,6 +94,8 @@ def main():
         if command == "round":
             state, more = one_by_one(state, float(seconds[0]))
             times += more
+            if loop is None:  # compiling the loop takes memory that the step does not
+                peak_bytes = resident_bytes("VmHWM") - resident_before
         elif command == "loop":
             if loop is None:  # as many steps as make up a round, by now that their time is known
                 trips = max(2, min(1000, int(float(seconds[0]) * 1e3 / min(times))))
@@ -104,11 +106,11 @@ def main():
             state = jax.block_until_ready(loop(state))
             loop_times.append((time.perf_counter() - start) * 1e3 / trips)
         else:
-            break
+            print(json.dumps(dict(min_ms=min(times), median_ms=statistics.median(times), compile_ms=compile_ms,
+                                  arena_bytes=arena_bytes, peak_bytes=peak_bytes,
+                                  loop_median_ms=statistics.median(loop_times) if loop_times else None)), flush=True)
+            return
         print("{}", flush=True)
-    print(json.dumps(dict(min_ms=min(times), median_ms=statistics.median(times), compile_ms=compile_ms, arena_bytes=arena_bytes,
-                          peak_bytes=resident_bytes("VmHWM") - resident_before,
-                          loop_median_ms=statistics.median(loop_times) if loop_times else None)), flush=True)
 
 
 if __name__ == "__main__":

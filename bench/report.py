@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Runs every workload below against JAX and writes what it gave: bench/results.json (a record a line), the tables of
+bench/README.md and its picture, bench/report.svg.
+
+    bench/report.py PROGRAMS             PROGRAMS is the folder of the built benchmarks
+    bench/report.py PROGRAMS --rewrite   only the tables and the picture, from bench/results.json
+"""
+import argparse
+import itertools
+import json
+import math
+import pathlib
+import re
+import subprocess
+
+import against_jax
+
+HERE = pathlib.Path(__file__).resolve().parent
+RATIO_GOAL = 1.0    # ours / JAX: a step is faster
+PLAN_GOAL = 1 / 20  # planning and preparing over JAX's compilation
+SHARE_GOAL = 0.8    # of the FMA peak, in the kernels of a step's products
+
+# bench, size, dtypes, threads
+WORKLOADS = [
+    ("gpt", "small", ("f32", "f64"), (1,)),
+    ("gpt", "base", ("f32", "f64"), (1, 2)),
+    ("gpt", "deep", ("f32", "f64"), (1, 2)),
+    ("attention", "512", ("f32",), (1,)),
+    ("attention", "2048", ("f32",), (1,)),
+    ("mlp", "mnist", ("f32", "f64"), (1,)),
+    ("contraction", "weight-gradient", ("f32", "f64"), (1,)),
+]
+
+
+def products():
+    """{name: (m, n, k, layouts)} of bench/products.txt."""
+    lines = (line.split() for line in (HERE / "products.txt").read_text().splitlines() if not line.startswith("#"))
+    return {name: (int(m), int(n), int(k), layouts) for name, _, m, n, k, layouts in lines}
+
+
+def run_workloads(programs, rounds):
+    for bench, size, dtypes, threads in WORKLOADS:
+        for dtype in dtypes:
+            for n in threads:
+                print(f"{bench} {size} {dtype}, {n} thread(s)", flush=True)
+                yield against_jax.compare(str(programs / f"{bench}_bench"), bench, size, dtype, n, rounds)
+
+
+def run_kernels(programs):
+    """The products of a step, by the kernel alone, on the last instruction set that there is: the one that is used."""
+    print("kernels", flush=True)
+
+    def run(*options):
+        return subprocess.run([programs / "kernels_bench", *options], check=True, capture_output=True, text=True).stdout
+
+    isa = run("--benchmark_list_tests", "--benchmark_filter=^gemm_").split()[-1].split("/")[1]
+    out = run(f"--benchmark_filter=^gemm_f../{isa}/", "--benchmark_min_time=0.3", "--benchmark_format=json")
+    measured = {result["name"]: result for result in json.loads(out)["benchmarks"]}
+    for name, (m, n, k, layouts) in products().items():
+        for dtype in ("f32", "f64"):
+            result = measured[f"gemm_{dtype}/{isa}/{m}/{n}/{k}/{('nn', 'tn', 'nt').index(layouts)}"]
+            yield dict(bench="kernel", size=name, dtype=dtype, threads=1, gflops=result["GFLOP/s"], peak_share=result["roof"])
+
+
+def digits(x):
+    return f"{x:.3g}" if abs(x) < 100 else f"{x:.0f}"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def label(r):
+    names = {"gpt": "GPT", "mlp": "MLP", "attention": "attention", "contraction": "contraction"}
+    return f"{names[r['bench']]} {r['size']} {r['dtype']}, {r['threads']} thread" + ("s" if r["threads"] > 1 else "")
+
+
+def ratios(timed):
+    """Label, record, JAX's milliseconds and the ratio, of every comparison of times."""
+    for r in timed:
+        yield label(r), r, r["peer_median_ms"], r["ratio"]
+        if "loop_ratio" in r:
+            yield label(r) + ", JAX in its loop", r, r["peer_loop_median_ms"], r["loop_ratio"]
+
+
+def met(ok):
+    return "yes" if ok else "**no**"
+
+
+def tables(records):
+    timed = [r for r in records if r["bench"] != "kernel"]
+    kernels = {(r["size"], r["dtype"]): r for r in records if r["bench"] == "kernel"}
+    times = table(
+        ["workload", "ours, min ms", "ours, median ms", "JAX, median ms", "ours / JAX", "goal", "met", "GFLOP/s", "of peak"],
+        [[name, digits(r["min_ms"]), digits(r["median_ms"]), digits(theirs), f"{ratio:.2f}", f"below {RATIO_GOAL:g}",
+          met(ratio < RATIO_GOAL), digits(r["gflops"]), f"{r['peak_share']:.0%}"] for name, r, theirs, ratio in ratios(timed)])
+    planning = table(
+        ["workload", "ours, plan and prepare ms", "JAX, compile ms", "JAX / ours", "goal", "met"],
+        [[label(r), digits(r["plan_ms"]), digits(r["peer_compile_ms"]), digits(r["peer_compile_ms"] / r["plan_ms"]),
+          f"{1 / PLAN_GOAL:g} and up", met(r["plan_ms"] <= PLAN_GOAL * r["peer_compile_ms"])]
+         for r in timed if r["bench"] == "gpt" and r["threads"] == 1])
+    memory = table(
+        ["workload", "ours, MB", "JAX, MB", "our arena, MB", "XLA's temporaries, MB"],
+        [[label(r)] + [digits(r[key] / 1e6) for key in ("peak_bytes", "peer_peak_bytes", "arena_bytes", "peer_arena_bytes")]
+         for r in timed])
+    shares = table(
+        ["product", "m x n x k", "f32, GFLOP/s", "of peak", "f64, GFLOP/s", "of peak", "goal", "met"],
+        [[name, f"{m} x {n} x {k} {layouts}"]
+         + [text for dtype in ("f32", "f64") for text in (digits(kernels[name, dtype]["gflops"]),
+                                                          f"{kernels[name, dtype]['peak_share']:.0%}")]
+         + [f"{SHARE_GOAL:.0%}", met(all(kernels[name, dtype]["peak_share"] >= SHARE_GOAL for dtype in ("f32", "f64")))]
+         for name, (m, n, k, layouts) in products().items()])
+    return f"""{machine(timed)}
+
+### Time of a run
+
+![ours / JAX](report.svg)
+
+{times}
+
+### Planning
+
+{planning}
+
+### Memory
+
+{memory}
+
+### Kernels of the products of a GPT step, base size
+
+{shares}"""
+
+
+def machine(timed):
+    model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    peaks = {r["dtype"]: r["gflops"] / r["peak_share"] for r in timed if r["threads"] == 1}
+    return (f"Measured on {model[1] if model else 'a processor without a name'}; FMA peak of one thread "
+            + ", ".join(f"{peak:.0f} GFLOP/s in {dtype}" for dtype, peak in sorted(peaks.items())) + ".")
+
+
+def picture(records):
+    """A bar for each ratio on a logarithmic axis, 1 in the middle: to the left we are faster."""
+    bars = [(name, ratio) for name, _, _, ratio in ratios([r for r in records if r["bench"] != "kernel"])]
+    left, width, row = 330, 420, 20
+    height = row * len(bars) + 40
+    at = lambda ratio: left + width * min(1, max(0, (math.log2(ratio) + 3) / 6))
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 60}" height="{height}" '
+             'font-family="sans-serif" font-size="12">', '<rect width="100%" height="100%" fill="white"/>']
+    for tick in (0.125, 0.25, 0.5, 1, 2, 4, 8):
+        x = at(tick)
+        parts.append(f'<line x1="{x:.1f}" y1="20" x2="{x:.1f}" y2="{height - 16}" stroke="{"black" if tick == 1 else "#ddd"}"/>')
+        parts.append(f'<text x="{x:.1f}" y="14" text-anchor="middle">{tick:g}</text>')
+    for i, (name, ratio) in enumerate(bars):
+        y, x, middle = 24 + row * i, at(ratio), at(1)
+        colour = "#2a7f62" if ratio < RATIO_GOAL else "#b5523b"
+        parts.append(f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{name}</text>')
+        parts.append(f'<rect x="{min(x, middle):.1f}" y="{y + 2}" width="{abs(x - middle):.1f}" height="{row - 6}" fill="{colour}"/>')
+        parts.append(f'<text x="{max(x, middle) + 4:.1f}" y="{y + 12}">{ratio:.2f}</text>')
+    parts.append(f'<text x="{left}" y="{height - 3}">our time / JAX\'s time; left of 1 we are faster</text></svg>')
+    return "\n".join(parts) + "\n"
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("programs", type=pathlib.Path)
+    ap.add_argument("--rewrite", action="store_true", help="only write tables and picture again")
+    ap.add_argument("--rounds", type=int, default=12)
+    args = ap.parse_args()
+    results = HERE / "results.json"
+    if not args.rewrite:
+        records = []
+        for record in itertools.chain(run_workloads(args.programs, args.rounds), run_kernels(args.programs)):
+            records.append(record)
+            results.write_text("[\n" + ",\n".join(map(json.dumps, records)) + "\n]\n")
+    records = json.loads(results.read_text())
+    readme = HERE / "README.md"
+    begin, end = "<!-- written by report.py -->", "<!-- until here -->"
+    text = readme.read_text()
+    before, after = text[: text.index(begin)], text[text.index(end):]
+    readme.write_text(f"{before}{begin}\n\n{tables(records)}\n\n{after}")
+    (HERE / "report.svg").write_text(picture(records))
+
+
+if __name__ == "__main__":
+    main()
