@@ -74,9 +74,13 @@ constexpr int64_t kLargestStoredShare = 8;
 
 class Compiler {
  public:
-  Compiler(const ArrayGraph& graph, const std::vector<int>& roots, const PlanOptions& options,
-           int first_step)
-      : graph_(graph), roots_(roots), options_(options), step_number_(first_step) {}
+  Compiler(const ArrayGraph& graph, const std::vector<int>& roots, size_t outputs,
+           const PlanOptions& options, int first_step)
+      : graph_(graph),
+        roots_(roots),
+        outputs_(outputs),
+        options_(options),
+        step_number_(first_step) {}
 
   ArrayProgram Compile() {
     FindReaders();
@@ -168,6 +172,8 @@ class Compiler {
       AddInput(static_cast<int>(id));
       stored_[id] = n.valid;
     }
+    for (size_t k = 0; k < outputs_; ++k)
+      output_base_.emplace(roots_[k], static_cast<int>(program_.inputs.size() + 1 + k));
   }
 
   // Of a region, only what others read is written to memory.
@@ -505,7 +511,9 @@ class Compiler {
     absl::flat_hash_map<int, Life> lives;
     int step = 0;
     for (const Pending& p : pending_) {
-      for (int stored : p.stores) lives[stored] = {stored, step, step, BytesOf(stored)};
+      for (int stored : p.stores) {
+        if (!output_base_.contains(stored)) lives[stored] = {stored, step, step, BytesOf(stored)};
+      }
       for (int read : p.reads) {
         auto it = lives.find(Owner(read));
         if (it != lives.end()) it->second.last = step;
@@ -518,7 +526,9 @@ class Compiler {
     }
     std::vector<Life> order;
     for (const Pending& p : pending_) {
-      for (int stored : p.stores) order.push_back(lives[stored]);
+      for (int stored : p.stores) {
+        if (!output_base_.contains(stored)) order.push_back(lives[stored]);
+      }
     }
     std::stable_sort(order.begin(), order.end(),
                      [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
@@ -563,6 +573,7 @@ class Compiler {
         a.offset += n.origins[k] * strides[k] * WidthOf(n.type);
       return a;
     }
+    if (auto it = output_base_.find(id); it != output_base_.end()) return {it->second, 0};
     if (auto it = address_.find(id); it != address_.end()) return it->second;
     return {input_base_.find(id)->second, 0};
   }
@@ -729,6 +740,7 @@ class Compiler {
 
   const ArrayGraph& graph_;
   const std::vector<int>& roots_;
+  size_t outputs_;
   const PlanOptions& options_;
   int step_number_;
   std::vector<bool> reached_, forced_, stored_, written_;
@@ -738,7 +750,7 @@ class Compiler {
   std::vector<ArrayOperand> read_cells_;  // by id
   ArrayPlan plan_;
   std::vector<Pending> pending_;
-  absl::flat_hash_map<int, int> input_base_;
+  absl::flat_hash_map<int, int> input_base_, output_base_;
   std::map<int, std::vector<int64_t>> strides_;  // references stay valid
   absl::flat_hash_map<int, ArrayAddress> address_;
   ArrayProgram program_;
@@ -746,9 +758,9 @@ class Compiler {
 
 }  // namespace
 
-ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots,
+ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots, size_t outputs,
                            const PlanOptions& options, int first_step) {
-  return Compiler(graph, roots, options, first_step).Compile();
+  return Compiler(graph, roots, outputs, options, first_step).Compile();
 }
 
 }  // namespace adjoin

@@ -45,9 +45,10 @@ struct ArrayProgram {
   int contractions = 0;
 };
 
-// Steps that store every array of `roots`, numbered from `first_step`. Equal graphs and options
-// give equal programs.
-ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots,
+// Steps that store every array of `roots`, numbered from `first_step`. The first `outputs` of them
+// lie outside the arena, each in a base of its own after those of the inputs (the same array: in
+// the first of them). Equal graphs and options give equal programs.
+ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots, size_t outputs,
                            const PlanOptions& options, int first_step);
 
 }  // namespace adjoin

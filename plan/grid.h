@@ -144,8 +144,16 @@ class GridLowering {
   Maybe LowerFilter(const Node& n, const Filter& f);
   const GridRelation& in(const Node& n, size_t i) const { return *Find(n.inputs[i]); }
 
+  // Where a scattered array is 0 whatever was scattered: outside of a mask, whose axes are these of
+  // its own.
+  struct ZeroOutside {
+    int mask;
+    std::vector<int> axes;
+  };
+
   ArrayGraph& graph_;
   const absl::flat_hash_map<uint64_t, TableRef>& tables_;
+  absl::flat_hash_map<int, ZeroOutside> zero_outside_;  // by array
   absl::flat_hash_map<const Node*, std::optional<GridRelation>> relations_;
   std::vector<Guard> guards_;
   int contractions_ = 0;

@@ -70,6 +70,16 @@ AxisArray GridLowering::Select(const GridRelation& r, const AxisArray& condition
   if (graph_.IsConstant(condition.id, false)) return b;
   if (a.id == b.id && a.axes == b.axes) return a;
   if (graph_.IsConstant(a.id, true) && graph_.IsConstant(b.id, false)) return condition;
+  // A scattered sum, or 0 where nothing was scattered: it is 0 there.
+  if (const auto it = zero_outside_.find(a.id); it != zero_outside_.end() &&
+                                                it->second.mask == condition.id &&
+                                                it->second.axes.size() == condition.axes.size()) {
+    const ArrayNode& other = graph_.node(b.id);
+    bool is_zero = other.op == ArrayOp::kConstant && other.constant == Value::Float(0);
+    for (size_t k = 0; k < condition.axes.size(); ++k)
+      is_zero = is_zero && a.axes[static_cast<size_t>(it->second.axes[k])] == condition.axes[k];
+    if (is_zero) return a;
+  }
   // A choice within the same choice is made.
   const auto chosen = [&](const AxisArray& x, size_t operand) {
     const ArrayNode& n = graph_.node(x.id);

@@ -393,6 +393,14 @@ GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) 
       const AxisArray count = collect(ones, ReduceOp::kSum);
       column.valid = Map(left, ScalarOp::kLess, TypeId::kBool,
                          {Constant(Value::Float(0), TypeId::kFloat64), count});
+      ZeroOutside outside{column.valid.id, {}};
+      for (int axis : column.valid.axes) {
+        const auto& axes = column.value.axes;
+        const auto at = std::find(axes.begin(), axes.end(), axis);
+        if (at != axes.end()) outside.axes.push_back(static_cast<int>(at - axes.begin()));
+      }
+      if (outside.axes.size() == column.valid.axes.size())
+        zero_outside_.emplace(column.value.id, std::move(outside));
     } else if (!ok.none()) {
       column.valid = Simplify(collect(ok, ReduceOp::kAny));
     }
