@@ -6,10 +6,14 @@
 // is 102.7 GFLOP/s in f32 and 51.3 in f64. GFLOP/s of products with row-major operands:
 //
 //   m x n x k   768x512x128  512^3  256x64x64  128x128x32  16x16x16  16x16x8  1x512x512  512x1x512
-//   f32                  93     93         93          87        62       57         30         10
-//   f64                  46     46         47          40        39       29         12          6
+//   f32                  94     95         94          88        71        50         30         10
+//   f64                  46     46         47          44        37        28         12          6
 //
-// An 8x8x8 product takes 37 ns in f32 and 47 ns in f64, most of which is the call.
+// The other products of the base GPT, A' a transposed left: [768 x 512] [512 x 128] 97 and 45,
+// [128 x 768]' [768 x 512] 93 and 45, [512 x 768]' [768 x 128] 92 and 43, [64 x 32] [32 x 64]' 83
+// and 41, [64 x 64] [64 x 32] 93 and 45, [768 x 128] [128 x 65] 84 and 45: a last register of
+// columns that is nearly empty costs as much as a full one. An 8x8x8 product takes 44 ns in f32 and
+// 50 ns in f64, most of which is the call.
 #include "kernels/gemm_pack.h"
 #include "kernels/gemv.h"
 #include "kernels/simd.h"
@@ -24,6 +28,14 @@ constexpr int64_t kBlockN = 1024;
 
 // Up to this many rows B is read where it lies: packing it would cost more than it saves.
 constexpr int64_t kDirectRows = 4 * kTileRows;
+
+// From more columns than this on an A whose rows are neighbours is packed: GFLOP/s of a
+// [512 x 768]' [768 x 128] product in f64 are 43 instead of 35, but of a [64 x 64]' [64 x 32] one
+// 39 instead of 43.
+template <typename T>
+constexpr int64_t kPackColumns = 4 * kTileVectors* kWidth<T>;
+// Rows of A this far apart share a set of L1, which holds fewer than a tile and a panel of B need.
+constexpr int64_t kAlias = 4096;
 
 // How many rows of B a packing tile asks for in advance: B's rows are often pages apart, where the
 // processor does not foresee them.
@@ -202,18 +214,18 @@ ADJOIN_INLINE void MultiplyPanel(int64_t m, int64_t k, const Panel<T>& panel, T*
   }
 }
 
-// Up to kBlockM x kBlockN cells of C, of one block of k. `b_packed` says that an earlier block of
-// rows left B's panels in `scratch`.
+// Up to kBlockM x kBlockN cells of C, of one block of k. PackTiles left A in `a_packed`, if that is
+// not null; `b_packed` says that an earlier block of rows left B's panels in `scratch`.
 template <typename T>
 ADJOIN_INLINE void MultiplyBlock(int64_t m, int64_t n, int64_t k, const Operand<T>& a,
-                                 bool a_packed, const Operand<T>& b, bool b_packed, T* scratch,
+                                 const T* a_packed, const Operand<T>& b, bool b_packed, T* scratch,
                                  T* c, Output<T>& out) {
   constexpr int64_t kW = kWidth<T>, kColumns = kTileVectors * kW;
   Panel<T> panel;
-  panel.a.x = a.x;
+  panel.a.x = a_packed != nullptr ? a_packed : a.x;
   panel.a.row = a.row;
   panel.a.col = a.col;
-  panel.a_packed = a_packed;
+  panel.a_packed = a_packed != nullptr;
   for (int64_t j = 0; j < n; j += kColumns) {
     out.columns = n - j < kColumns ? n - j : kColumns;
     panel.b = scratch + j * k;
@@ -250,16 +262,15 @@ void Multiply(const GemmArgs<T>& g) {
       for (int64_t i0 = 0; i0 < g.m; i0 += kBlockM) {
         const int64_t m = g.m - i0 < kBlockM ? g.m - i0 : kBlockM;
         Operand<T> a{g.a + i0 * g.a_row + k0 * g.a_col, g.a_row, g.a_col};
-        const bool pack_a = a.row == 1 && n > 4 * kColumns && m > kDirectRows;
+        const bool pack_a = a.row == 1 && n > kPackColumns<T> && m > kDirectRows;
         if (pack_a) {
           PackTiles(m, k, a, packed_a);
-          a.x = packed_a;
-        } else if (n > 2 * kColumns && a.row * static_cast<int64_t>(sizeof(T)) % 4096 == 0) {
+        } else if (n > 2 * kColumns && a.row * static_cast<int64_t>(sizeof(T)) % kAlias == 0) {
           CopyRows(m, k, a, packed_a);
           a = {packed_a, k, 1};
         }
-        MultiplyBlock(m, n, k, a, pack_a, b, i0 > 0, scratch, g.c + i0 * g.c_row + j0 * g.c_col,
-                      out);
+        MultiplyBlock(m, n, k, a, pack_a ? packed_a : nullptr, b, i0 > 0, scratch,
+                      g.c + i0 * g.c_row + j0 * g.c_col, out);
       }
     }
     k0 += kBlockK;

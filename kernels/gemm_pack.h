@@ -66,8 +66,8 @@ void PackTiles(int64_t m, int64_t k, const Operand<T>& a, T* packed) {
   }
 }
 
+// A's rows one behind the other, each asked for some rows ahead: they are pages apart.
 constexpr int64_t kCopyAhead = 4;
-// A's rows one behind the other.
 template <typename T>
 void CopyRows(int64_t m, int64_t k, const Operand<T>& a, T* packed) {
   for (int64_t i = 0; i < m; ++i) {
