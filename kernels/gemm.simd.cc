@@ -34,8 +34,6 @@ constexpr int64_t kDirectRows = 4 * kTileRows;
 // 39 instead of 43.
 template <typename T>
 constexpr int64_t kPackColumns = 4 * kTileVectors* kWidth<T>;
-// Rows of A this far apart share a set of L1, which holds fewer than a tile and a panel of B need.
-constexpr int64_t kAlias = 4096;
 
 // How many rows of B a packing tile asks for in advance: B's rows are often pages apart, where the
 // processor does not foresee them.
@@ -251,6 +249,13 @@ void Multiply(const GemmArgs<T>& g) {
   out.row = g.c_row;
   out.col = g.c_col;
   out.alpha = g.alpha;
+  if (g.m <= kDirectRows && g.n <= kBlockN && g.k <= kBlockK) {  // spares small ones 10 ns
+    out.add = g.accumulate;
+    const T* unpacked = nullptr;
+    MultiplyBlock(g.m, g.n, g.k, {g.a, g.a_row, g.a_col}, unpacked, {g.b, g.b_row, g.b_col}, false,
+                  scratch, g.c, out);
+    return;
+  }
   int64_t k0 = 0;
   do {
     const int64_t k = g.k - k0 < kBlockK ? g.k - k0 : kBlockK;
@@ -261,14 +266,9 @@ void Multiply(const GemmArgs<T>& g) {
       T* packed_a = scratch + (n + kColumns) * k;
       for (int64_t i0 = 0; i0 < g.m; i0 += kBlockM) {
         const int64_t m = g.m - i0 < kBlockM ? g.m - i0 : kBlockM;
-        Operand<T> a{g.a + i0 * g.a_row + k0 * g.a_col, g.a_row, g.a_col};
+        const Operand<T> a{g.a + i0 * g.a_row + k0 * g.a_col, g.a_row, g.a_col};
         const bool pack_a = a.row == 1 && n > kPackColumns<T> && m > kDirectRows;
-        if (pack_a) {
-          PackTiles(m, k, a, packed_a);
-        } else if (n > 2 * kColumns && a.row * static_cast<int64_t>(sizeof(T)) % kAlias == 0) {
-          CopyRows(m, k, a, packed_a);
-          a = {packed_a, k, 1};
-        }
+        if (pack_a) PackTiles(m, k, a, packed_a);
         MultiplyBlock(m, n, k, a, pack_a ? packed_a : nullptr, b, i0 > 0, scratch,
                       g.c + i0 * g.c_row + j0 * g.c_col, out);
       }

@@ -66,24 +66,6 @@ void PackTiles(int64_t m, int64_t k, const Operand<T>& a, T* packed) {
   }
 }
 
-// A's rows one behind the other, each asked for some rows ahead: they are pages apart.
-constexpr int64_t kCopyAhead = 4;
-template <typename T>
-void CopyRows(int64_t m, int64_t k, const Operand<T>& a, T* packed) {
-  for (int64_t i = 0; i < m; ++i) {
-    const T* from = a.x + i * a.row;
-    int64_t p = 0;
-    if (a.col == 1) {
-      for (; p + kWidth<T> <= k; p += kWidth<T>) {
-        __builtin_prefetch(from + kCopyAhead * a.row + p);
-        Store<T>(Load(from + p), packed + p);
-      }
-    }
-    for (; p < k; ++p) packed[p] = from[p * a.col];
-    packed += k;
-  }
-}
-
 // One panel of B whose columns are contiguous along k: squares of it are turned over in registers.
 template <typename T>
 ADJOIN_INLINE void PackTransposed(int64_t k, int64_t columns, const T* from, int64_t col,

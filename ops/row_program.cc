@@ -140,7 +140,14 @@ void RowProgram::Prepare(const RunState& state, Worker& worker) const {
       WriteValue(c.valid ? Value::Bool(!v.is_null()) : v, type, out);
     }
   }
-  for (const Instruction& in : once_) Execute(in, worker, block_rows_);
+  for (const Instruction& in : once_) Execute(in, worker, block_rows_, length_);
+}
+
+int64_t RowProgram::LengthOf(int64_t row) const {
+  if (ends_.empty()) return length_;
+  constexpr int64_t kLanes = 16;
+  const int64_t end = ends_[static_cast<size_t>(row / end_step_) % ends_.size()];
+  return std::min(length_, std::max<int64_t>(end + kLanes - 1, kLanes) / kLanes * kLanes);
 }
 
 void RowProgram::Reduce(const Instruction& in, const void* x, void* out, int64_t rows,
@@ -178,9 +185,9 @@ void RowProgram::Reduce(const Instruction& in, const void* x, void* out, int64_t
   }
 }
 
-void RowProgram::Execute(const Instruction& in, Worker& worker, int64_t n) const {
+void RowProgram::Execute(const Instruction& in, Worker& worker, int64_t n, int64_t length) const {
   const auto at = [&](int reg) { return worker.at[static_cast<size_t>(reg)]; };
-  const int64_t cells = in.kind == Kind::kCell ? n * length_ : in.kind == Kind::kRow ? n : 1;
+  const int64_t cells = in.kind == Kind::kCell ? n * length : in.kind == Kind::kRow ? n : 1;
   switch (in.code) {
     case Code::kMap: {
       const void* args[3] = {};
@@ -190,20 +197,20 @@ void RowProgram::Execute(const Instruction& in, Worker& worker, int64_t n) const
       return;
     }
     case Code::kByRow:
-      return in.row_kernel(at(in.args[0]), at(in.args[1]), n, length_, at(in.out));
+      return in.row_kernel(at(in.args[0]), at(in.args[1]), n, length, at(in.out));
     case Code::kByOne:
       return in.row_kernel(at(in.args[0]), at(in.args[1]), 1, cells, at(in.out));
     case Code::kChain: {
       const ChainArgs args{at(in.args[0]), at(in.args[1]), at(in.args[2]), in.y_step, in.z_step};
       const bool by_row = in.y_step != 0 || in.z_step != 0;
-      return in.chain(args, by_row ? n : 1, by_row ? length_ : cells, at(in.out));
+      return in.chain(args, by_row ? n : 1, by_row ? length : cells, at(in.out));
     }
     case Code::kSpread:
-      return Kernels().spread[static_cast<int>(in.type)](at(in.args[0]), n, length_, at(in.out));
+      return Kernels().spread[static_cast<int>(in.type)](at(in.args[0]), n, length, at(in.out));
     case Code::kFill:
       return Kernels().spread[static_cast<int>(in.type)](at(in.args[0]), 1, cells, at(in.out));
     case Code::kReduce:
-      return Reduce(in, at(in.args[0]), at(in.out), n, length_);
+      return Reduce(in, at(in.args[0]), at(in.out), n, length);
     case Code::kToBool:
       return WithElementType(in.operand, [&](auto zero) {
         using T = decltype(zero);
@@ -217,30 +224,34 @@ void RowProgram::Execute(const Instruction& in, Worker& worker, int64_t n) const
 }
 
 void RowProgram::Run(const RunState& state, Worker& worker, int64_t first, int64_t n) const {
+  const int64_t length = LengthOf(first);
   for (const Load& load : loads_) {
     const auto reg = static_cast<size_t>(load.reg);
     const int64_t width = VectorWidth(registers_[reg].type);
-    const int64_t per = load.per_row ? 1 : length_;
+    const int64_t at = first * (load.per_row ? 1 : length_);
     std::byte* array = load.address.In(state);
     if (registers_[reg].offset < 0) {
-      worker.at[reg] = array + first * per * width;
+      worker.at[reg] = array + at * width;
     } else {
-      load.cells.Read(array, width, first * per, n * per, worker.at[reg]);
+      load.cells.Read(array, width, at, n * (load.per_row ? 1 : length), worker.at[reg]);
     }
   }
   for (const Store& store : stores_) {
     if (!store.in_place) continue;
     const auto reg = static_cast<size_t>(store.reg);
-    worker.at[reg] = store.address.In(state) +
-                     first * (store.per_row ? 1 : length_) * VectorWidth(registers_[reg].type);
+    const int64_t width = VectorWidth(registers_[reg].type);
+    worker.at[reg] = store.address.In(state) + first * (store.per_row ? 1 : length_) * width;
+    if (length < length_ && !store.per_row && store.all_read)
+      std::memset(worker.at[reg] + length * width, 0,
+                  static_cast<size_t>((length_ - length) * width));
   }
-  for (const Instruction& in : instructions_) Execute(in, worker, n);
+  for (const Instruction& in : instructions_) Execute(in, worker, n, length);
   for (const Store& store : stores_) {
     if (store.in_place) continue;
     const auto reg = static_cast<size_t>(store.reg);
-    const int64_t per = store.per_row ? 1 : length_;
-    store.cells.Write(store.address.In(state), VectorWidth(registers_[reg].type), first * per,
-                      n * per, worker.at[reg]);
+    store.cells.Write(store.address.In(state), VectorWidth(registers_[reg].type),
+                      first * (store.per_row ? 1 : length_), n * (store.per_row ? 1 : length),
+                      worker.at[reg]);
   }
 }
 
@@ -369,9 +380,14 @@ RowProgramBuilder::Id RowProgramBuilder::Reduce(ArrayReduction reduction, Id cel
   return Emit(in);
 }
 
-void RowProgramBuilder::Store(Id id, const ArrayLoad& array) {
+void RowProgramBuilder::CutRows(size_t loop, std::vector<int64_t> ends) {
+  program_.ends_ = std::move(ends);
+  for (size_t i = loop + 1; i < row_loops_.size(); ++i) program_.end_step_ *= row_loops_[i];
+}
+
+void RowProgramBuilder::Store(Id id, const ArrayLoad& array, bool all_read) {
   const bool per_row = reg(id).kind == Kind::kRow;
-  program_.stores_.push_back({id, per_row, false, array.address,
+  program_.stores_.push_back({id, per_row, all_read, false, array.address,
                               StridedCells(per_row ? row_loops_ : loops_, array.strides)});
 }
 
@@ -513,6 +529,11 @@ void RowProgramBuilder::LayOut() {
     }
   }
 
+  // Past a row's end only what lies in the array itself is set to 0.
+  for (const auto& store : program_.stores_) {
+    if (!store.in_place && !store.per_row && store.all_read) program_.ends_.clear();
+  }
+
   // Slots: [kind][...]; a slot's number, then offsets once the block's size is known.
   std::vector<int> slot(registers.size(), -1);
   std::vector<int64_t> slot_width[3];
@@ -575,6 +596,7 @@ void RowProgramBuilder::LayOut() {
                           RowProgram::kBlockCells);
   program_.block_rows_ = std::clamp<int64_t>(cells / std::max<int64_t>(program_.length_, 1), 1,
                                              std::max<int64_t>(program_.rows_, 1));
+  if (!program_.ends_.empty()) program_.block_rows_ = 1;
   const int64_t extent[3] = {1, program_.block_rows_, program_.block_rows_ * program_.length_};
   std::vector<int64_t> offset[3];
   for (size_t kind = 0; kind < 3; ++kind) {

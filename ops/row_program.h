@@ -124,6 +124,7 @@ class RowProgram {
   struct Store {
     int reg;
     bool per_row;
+    bool all_read;
     bool in_place;  // the register lies in the array
     ArrayAddress address;
     StridedCells cells;
@@ -134,7 +135,9 @@ class RowProgram {
     bool valid = false;  // whether the parameter is not NULL
     Value value;
   };
-  void Execute(const Instruction& in, Worker& worker, int64_t n) const;
+  void Execute(const Instruction& in, Worker& worker, int64_t n, int64_t length) const;
+  // Cells of the row that are computed: to its end, in whole lanes.
+  int64_t LengthOf(int64_t row) const;
   static void Reduce(const Instruction& in, const void* x, void* out, int64_t rows, int64_t length);
 
   int64_t rows_ = 1, length_ = 1, block_rows_ = 1, bytes_ = 0;
@@ -144,6 +147,8 @@ class RowProgram {
   std::vector<Store> stores_;
   std::vector<Instruction> once_, instructions_;  // at Prepare; each block
   int exposed_ = -1;
+  std::vector<int64_t> ends_;  // none: rows are whole
+  int64_t end_step_ = 1;       // rows that share an end, one after another
 };
 
 // Collects values; each refers to those before it.
@@ -164,8 +169,13 @@ class RowProgramBuilder {
   Id Reduce(ArrayReduction reduction, Id cells);
   Id Cells(Id id) { return As(id, Kind::kCell); }  // once a cell
   Id Rows(Id id) { return As(id, Kind::kRow); }    // once a row; REQUIRES: it is not one a cell
-  // The value goes to an array, whose strides are given as for Load.
-  void Store(Id id, const ArrayLoad& array);
+  // The value goes to an array, whose strides are given as for Load. `all_read`: cells past a row's
+  // end are read, as 0.
+  void Store(Id id, const ArrayLoad& array, bool all_read = true);
+  // A row's cells from ends[index of row loop `loop`] on need not be computed: no reduction changes
+  // by them, and a store of cells either is not read there or holds 0. Then a block is one row, as
+  // far as its end.
+  void CutRows(size_t loop, std::vector<int64_t> ends);
   // The one value that the step reads block by block, once a cell (a row's where rows have one).
   void Expose(Id id);
 

@@ -244,7 +244,6 @@ Staircase ArrayGraph::StaircaseOf(const ArrayOperand& mask) const {
   return stairs;
 }
 
-// A staircase outside of which `condition` is false: itself, or what it ANDs with.
 ArrayOperand ArrayGraph::StairsAround(const ArrayOperand& condition) const {
   if (StaircaseOf(condition).present()) return condition;
   const ArrayNode& n = node(condition.array);

@@ -85,11 +85,13 @@ class ArrayGraph {
   // staircases.
   std::vector<ArrayOperand> ReadCells(const std::vector<int>& roots) const;
 
+  // A staircase outside of which `condition` is false: itself, or what it ANDs with; none where
+  // there is none.
+  ArrayOperand StairsAround(const ArrayOperand& condition) const;
+
   std::string ToString(int id) const;
 
  private:
-  ArrayOperand StairsAround(const ArrayOperand& condition) const;
-
   std::vector<ArrayNode> nodes_;
   absl::flat_hash_map<uint64_t, std::vector<int>> by_hash_;
   mutable absl::flat_hash_map<int, Cells> evaluated_;

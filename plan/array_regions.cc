@@ -141,6 +141,8 @@ class Former {
     for (const ArrayLeaf& leaf : leaves) {
       const int unit = UnitOf(leaf.array);
       if (unit < 0 || units_[Index(unit)].region < 0 || !tried.insert(unit).second) continue;
+      // What depends on structure alone is computed once a program, with nothing that is not.
+      if (graph_.node(leaf.array).structural != graph_.node(id).structural) continue;
       const bool cycle = std::any_of(producers.begin(), producers.end(), [&](int p) {
         return p != unit && needs_[Index(p)].Has(unit);
       });

@@ -1,6 +1,8 @@
 #include "plan/array_steps.h"
 
 #include <algorithm>
+#include <climits>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -236,6 +238,13 @@ class Compiler {
     pending_.push_back(std::move(p));
   }
 
+  // Whether the step depends on structure alone: it runs once a program.
+  bool IsOnce(const Pending& p) const {
+    return std::all_of(p.stores.begin(), p.stores.end(), [&](int id) {
+      return graph_.node(id).structural && !output_base_.contains(id);
+    });
+  }
+
   // What computing `id` reads, outside its region.
   void AddReads(int id, const ArrayRegion* region, Pending& p) {
     const ArrayNode& n = graph_.node(id);
@@ -447,20 +456,98 @@ class Compiler {
     return f.builder.Load(AlongLoops(f, id, axes, per_row), per_row);
   }
 
+  // ---- Rows that end where a mask does: a causal softmax needs the cells j <= i alone.
+
+  // Shorter rows are cheaper whole, several a block.
+  static constexpr int64_t kShortestCutRow = 256;
+
+  // The mask that a value is chosen by, and the constant that it is elsewhere. The axes are those
+  // of `o`.
+  ArrayOperand ChosenBy(const ArrayOperand& o, double* elsewhere) const {
+    const ArrayNode& n = graph_.node(o.array);
+    ArrayOperand mask;
+    if (n.op != ArrayOp::kMap) return mask;
+    *elsewhere = 0;
+    if (n.scalar == ScalarOp::kCount) {  // a cast keeps 0, 1 and infinities
+      mask = ChosenBy(n.operands[0], elsewhere);
+    } else if (n.scalar == ScalarOp::kSelect) {
+      const ArrayNode& other = graph_.node(n.operands[2].array);
+      if (other.op != ArrayOp::kConstant || !other.constant.is_float()) return mask;
+      *elsewhere = other.constant.as_float();
+      mask = graph_.StairsAround(n.operands[0]);
+    } else if (n.scalar == ScalarOp::kAnd) {
+      std::vector<int> own;
+      for (size_t k = 0; k < n.shape.size(); ++k) own.push_back(static_cast<int>(k));
+      mask = graph_.StairsAround({o.array, own});
+    }
+    for (int& axis : mask.axes) axis = o.axes[static_cast<size_t>(axis)];
+    return mask;
+  }
+
+  static ArrayOperand Renamed(ArrayOperand o, const std::vector<int>& axes) {
+    for (int& axis : o.axes) axis = axes[static_cast<size_t>(axis)];
+    return o;
+  }
+
+  // The mask outside of which no cell of the region matters: reductions find their identity there,
+  // and what is stored is either not read or 0. None where some cell does, or rows are short.
+  ArrayOperand CutMask(const ArrayRegion& region, const Pending& p) const {
+    ArrayOperand cut;
+    const auto agrees = [&](const ArrayOperand& mask) {
+      if (mask.array < 0) return false;
+      if (cut.array < 0) cut = mask;
+      return mask == cut;
+    };
+    if (p.row_loops + 1 != p.loops.size() ||
+        region.extents[static_cast<size_t>(p.loops.back())] < kShortestCutRow)
+      return {};
+    for (int member : region.members) {
+      const ArrayNode& n = graph_.node(member);
+      const std::vector<int>& axes = region.axes.find(member)->second;
+      double elsewhere = 0;
+      if (n.op == ArrayOp::kReduce) {
+        const ArrayOperand mask = ChosenBy(Renamed(n.operands[0], axes), &elsewhere);
+        const bool identity = n.reduce == ReduceOp::kMax
+                                  ? elsewhere == -HUGE_VAL
+                                  : n.reduce == ReduceOp::kSum && elsewhere == 0;
+        if (!identity || !agrees(mask)) return {};
+      } else if (written_[static_cast<size_t>(member)] && HasCells(member, region, p)) {
+        const ArrayOperand read = Renamed(read_cells_[static_cast<size_t>(member)], axes);
+        if (read.array >= 0 && agrees(read)) continue;
+        if (!agrees(ChosenBy({member, axes}, &elsewhere)) || elsewhere != 0) return {};
+      }
+    }
+    const Staircase stairs = graph_.StaircaseOf(cut);
+    return stairs.present() && stairs.along == p.loops.back() ? cut : ArrayOperand{};
+  }
+
+  bool HasCells(int member, const ArrayRegion& region, const Pending& p) const {
+    const std::vector<int>& axes = region.axes.find(member)->second;
+    const size_t rank = graph_.node(member).shape.size();
+    return std::any_of(axes.begin(), axes.begin() + static_cast<ptrdiff_t>(rank), [&](int axis) {
+      return std::find(p.loops.begin() + static_cast<ptrdiff_t>(p.row_loops), p.loops.end(),
+                       axis) != p.loops.end();
+    });
+  }
+
   RowProgram BuildRegion(const Pending& p, const ArrayRegion& region) {
     RowProgramBuilder builder = MakeBuilder(p, region.extents);
     Fusion f{builder, p.loops, p.row_loops, &region, {}};
+    const ArrayOperand cut = CutMask(region, p);
+    if (cut.array >= 0) {
+      const Staircase stairs = graph_.StaircaseOf(cut);
+      const auto of = std::find(p.loops.begin(), p.loops.end(), stairs.of);
+      builder.CutRows(static_cast<size_t>(of - p.loops.begin()), stairs.ends);
+    }
     for (int member : region.members) {
       std::vector<int> axes = region.axes.find(member)->second;
       axes.resize(graph_.node(member).shape.size());
       RowProgramBuilder::Id id = FuseNode(f, member, axes);
       if (!written_[static_cast<size_t>(member)]) continue;
-      const bool cells = std::any_of(axes.begin(), axes.end(), [&](int axis) {
-        return std::find(p.loops.begin() + static_cast<ptrdiff_t>(p.row_loops), p.loops.end(),
-                         axis) != p.loops.end();
-      });
+      const bool cells = HasCells(member, region, p);
       id = cells ? builder.Cells(id) : builder.Rows(id);
-      builder.Store(id, AlongLoops(f, member, axes, !cells));
+      const bool read = read_cells_[static_cast<size_t>(member)].array < 0;
+      builder.Store(id, AlongLoops(f, member, axes, !cells), /*all_read=*/read);
     }
     return std::move(builder).Build();
   }
@@ -512,17 +599,19 @@ class Compiler {
     int step = 0;
     for (const Pending& p : pending_) {
       for (int stored : p.stores) {
-        if (!output_base_.contains(stored)) lives[stored] = {stored, step, step, BytesOf(stored)};
+        if (output_base_.contains(stored)) continue;
+        const bool once = IsOnce(p);
+        lives[stored] = {stored, once ? 0 : step, once ? INT_MAX : step, BytesOf(stored)};
       }
       for (int read : p.reads) {
         auto it = lives.find(Owner(read));
-        if (it != lives.end()) it->second.last = step;
+        if (it != lives.end()) it->second.last = std::max(it->second.last, step);
       }
       ++step;
     }
     for (int r : roots_) {
       auto it = lives.find(Owner(r));
-      if (it != lives.end()) it->second.last = step;
+      if (it != lives.end()) it->second.last = std::max(it->second.last, step);
     }
     std::vector<Life> order;
     for (const Pending& p : pending_) {
@@ -588,6 +677,7 @@ class Compiler {
       }
       const bool unpacks = p.id >= 0 && graph_.node(p.id).op == ArrayOp::kInput;
       program_.base_reads += static_cast<int>(inputs.size()) + (unpacks ? 1 : 0);
+      program_.once.push_back(IsOnce(p));
       program_.steps.push_back(BuildStep(p));
       ++step_number_;
     }

@@ -36,6 +36,7 @@ struct ArrayConstant {
 
 struct ArrayProgram {
   std::vector<std::unique_ptr<Step>> steps;
+  std::vector<bool> once;  // by step: what it stores depends on structure alone, and stays
   std::vector<ArrayInput> inputs;
   std::vector<ArrayConstant> constants;
   absl::flat_hash_map<int, ArrayView> views;  // of stored arrays, inputs and slices

@@ -74,6 +74,8 @@ struct Program::Impl {
   std::vector<ColumnSwap> swaps;
   std::vector<int64_t> affected;
   ProgramStats stats;
+  std::vector<bool> once;  // steps that run once an arena
+  bool once_ran = false;
   std::vector<double> step_ms;  // of the last run that was timed
   int64_t runs = 0;
   std::vector<Value> prepared_parameters;
@@ -274,6 +276,7 @@ absl::Status Builder::Build() {
   for (const auto& update : update_arrays_) outputs += update.size();
   ArrayProgram arrays = CompileArrays(graph_, ArrayRoots(), outputs, options_, 0);
   program_.steps = std::move(arrays.steps);
+  program_.once = std::move(arrays.once);
   for (const Provided& p : provided_) program_.steps.push_back(MaterializeStep(p, arrays));
 
   if (program_.in_place) {
@@ -392,6 +395,7 @@ absl::Status Program::Impl::Prepare(RunState& state) {
   for (const auto& step : steps) ADJOIN_RETURN_IF_ERROR(step->Prepare(state));
   state.relations.assign(static_cast<size_t>(num_slots), nullptr);
   prepared_parameters = state.parameters;
+  once_ran = false;
   state.prepared_for = id;
   return absl::OkStatus();
 }
@@ -424,12 +428,14 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
         return state.control->Check();
       }
     }
+    if (once_ran && s < once.size() && once[s]) continue;
     ADJOIN_RETURN_IF_ERROR(steps[s]->Run(state));
     if (!timed) continue;
     const Clock::time_point now = Clock::now();
     step_ms[s] = std::chrono::duration<double, std::milli>(now - last).count();
     last = now;
   }
+  once_ran = true;
   return absl::OkStatus();
 }
 
@@ -535,7 +541,8 @@ std::string Program::Explain(bool analyze) const {
                   s.base_table_reads, " base-table reads, ", s.contractions, " contractions, ",
                   s.arena_bytes, " bytes of arena", impl_->in_place ? ", in place" : "", "\n");
   for (size_t i = 0; i < impl_->steps.size(); ++i) {
-    absl::StrAppend(&out, "  ", i, ": ", impl_->steps[i]->Describe());
+    absl::StrAppend(&out, "  ", i, ": ", impl_->steps[i]->Describe(),
+                    i < impl_->once.size() && impl_->once[i] ? "  once" : "");
     if (analyze && i < impl_->step_ms.size())
       absl::StrAppendFormat(&out, "  (%.4f ms)", impl_->step_ms[i]);
     absl::StrAppend(&out, "\n");
