@@ -277,13 +277,11 @@ class Compiler {
     }
     std::vector<int> order;
     for (size_t i = 0; i < extents.size(); ++i) order.push_back(static_cast<int>(i));
-    if (main == nullptr) return order;
-    // Axes that it does not run along go outside.
-    const auto step = [&](int axis) {
-      const int64_t s = (*main)[static_cast<size_t>(axis)];
-      return s == 0 ? INT64_MAX : s;
-    };
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return step(a) > step(b); });
+    if (main == nullptr || largest < CellsOf(extents)) return order;
+    // Axes of one cell stay where they are.
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return (*main)[static_cast<size_t>(a)] > (*main)[static_cast<size_t>(b)];
+    });
     return order;
   }
 
