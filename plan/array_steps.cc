@@ -204,6 +204,34 @@ class Compiler {
         if (region_of[id] < 0 || region_of[at] != region_of[id]) written_[at] = true;
       }
     }
+    for (size_t id = 0; id < stored_.size(); ++id) {
+      if (written_[id] && region_of[id] >= 0) FindTwin(static_cast<int>(id), region_of);
+    }
+  }
+
+  // CASE WHEN mask THEN x ELSE 0 END stands in for x where x is only read under the mask: one of
+  // them is written.
+  void FindTwin(int id, const std::vector<int>& region_of) {
+    const ArrayNode& n = graph_.node(id);
+    if (n.op != ArrayOp::kMap || n.scalar != ScalarOp::kSelect) return;
+    const ArrayOperand& x = n.operands[1];
+    const auto at = static_cast<size_t>(x.array);
+    for (size_t k = 0; k < x.axes.size(); ++k) {
+      if (x.axes[k] != static_cast<int>(k)) return;
+    }
+    const bool same =
+        x.axes.size() == n.shape.size() && region_of[at] == region_of[static_cast<size_t>(id)];
+    if (same && written_[at] && read_cells_[at] == n.operands[0] &&
+        graph_.StaircaseOf(n.operands[0]).present()) {
+      written_[at] = false;
+      twin_[x.array] = id;
+    }
+  }
+
+  // The array that holds the cells that are read of this one.
+  int Held(int id) const {
+    const auto it = twin_.find(id);
+    return it == twin_.end() ? id : it->second;
   }
 
   // ---- Steps, with arrays still by id.
@@ -253,14 +281,15 @@ class Compiler {
       return;
     }
     for (const ArrayLeaf& leaf : LeavesOf(graph_, stored_, id)) {
-      if (region == nullptr || !region->axes.contains(leaf.array)) p.reads.push_back(leaf.array);
+      if (region == nullptr || !region->axes.contains(leaf.array))
+        p.reads.push_back(Held(leaf.array));
     }
   }
 
   // Strides of a stored array over a space of `rank` axes, of which its own are `axes`.
   std::vector<int64_t> Along(int array, const std::vector<int>& axes, size_t rank) {
     std::vector<int64_t> out(rank, 0);
-    const std::vector<int64_t>& own = StridesOf(array);
+    const std::vector<int64_t>& own = StridesOf(Held(array));
     for (size_t k = 0; k < axes.size(); ++k) out[static_cast<size_t>(axes[k])] += own[k];
     return out;
   }
@@ -439,7 +468,7 @@ class Compiler {
 
   // How an array lies along a program's loops, the row loops alone for a value a row.
   ArrayLoad AlongLoops(const Fusion& f, int id, const std::vector<int>& axes, bool per_row) {
-    ArrayLoad load{AddressOf(id), graph_.node(id).type, {}};
+    ArrayLoad load{AddressOf(Held(id)), graph_.node(id).type, {}};
     const std::vector<int64_t> strides = Along(id, axes, f.loops.size());
     for (size_t i = 0; i < (per_row ? f.row_loops : f.loops.size()); ++i)
       load.strides.push_back(strides[static_cast<size_t>(f.loops[i])]);
@@ -839,6 +868,7 @@ class Compiler {
   ArrayPlan plan_;
   std::vector<Pending> pending_;
   absl::flat_hash_map<int, int> input_base_, output_base_;
+  absl::flat_hash_map<int, int> twin_;           // by array that is not written
   std::map<int, std::vector<int64_t>> strides_;  // references stay valid
   absl::flat_hash_map<int, ArrayAddress> address_;
   ArrayProgram program_;
