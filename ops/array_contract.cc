@@ -13,11 +13,15 @@
 namespace adjoin {
 namespace {
 
-// A product below this stays on its caller: 2e6 multiply-adds are about 100 us on one core.
-constexpr double kFlopsPerPart = 4e6;
+// A product below this stays on its caller: 4e6 are about 50 us on one core. Above it parts are
+// small enough that a few threads end together.
+constexpr double kFewestFlops = 4e6;
+constexpr double kFlopsPerPart = 2e6;
 constexpr int64_t kMostParts = 16;
-constexpr int64_t kRowsPerPart =
-    48;  // a multiple of every kernel's tile, so that parts pack whole tiles
+// Each part of rows packs b for itself: not worth it for fewer. They are cut at a multiple of every
+// kernel's tile.
+constexpr int64_t kFewestRows = 48;
+constexpr int64_t kRowStep = 24;
 
 // Rows of a block that shares one range of a staircase. Fewer skip more, but read more of b again:
 // [512 x 512] [512 x 64] in f64 takes 0.57 ms with blocks of 48 rows, 0.53 with 96, 0.69 with 192,
@@ -112,12 +116,14 @@ ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> ax
   std::stable_partition(loops_.begin(), loops_.end(), [](const Loop& l) { return !l.summed; });
   for (const Loop& l : loops_) (l.summed ? sums_ : batches_) *= l.extent;
   const int64_t wanted =
-      std::clamp<int64_t>(static_cast<int64_t>(flops() / kFlopsPerPart), 1, kMostParts);
+      flops() < kFewestFlops
+          ? 1
+          : std::min<int64_t>(static_cast<int64_t>(flops() / kFlopsPerPart), kMostParts);
   if (batches_ >= wanted) {
     parts_ = wanted;
   } else {
     parts_by_row_ = true;
-    parts_ = std::clamp<int64_t>(rows_.extent / kRowsPerPart, 1, wanted);
+    parts_ = std::clamp<int64_t>(rows_.extent / kFewestRows, 1, wanted);
   }
   if (stairs_.present()) FindRanges();
 }
@@ -278,9 +284,9 @@ void ContractStep::RunPart(void* context, int64_t part) {
       static_cast<State&>(*state->step_states[step->number_]).scratch[static_cast<size_t>(part)];
   int64_t first = 0, last = step->batches_, row_first = 0, row_last = step->rows_.extent;
   if (step->parts_by_row_) {
-    const int64_t tiles = (row_last + kRowsPerPart - 1) / kRowsPerPart;
-    row_first = tiles * part / step->parts_ * kRowsPerPart;
-    row_last = std::min(row_last, tiles * (part + 1) / step->parts_ * kRowsPerPart);
+    const int64_t tiles = (row_last + kRowStep - 1) / kRowStep;
+    row_first = tiles * part / step->parts_ * kRowStep;
+    row_last = std::min(row_last, tiles * (part + 1) / step->parts_ * kRowStep);
   } else {
     first = step->batches_ * part / step->parts_;
     last = step->batches_ * (part + 1) / step->parts_;

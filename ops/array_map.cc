@@ -9,14 +9,15 @@
 namespace adjoin {
 namespace {
 
-// Parts follow from the number of cells alone; below this many a step stays on its caller (a part
-// of two 50 us tasks took 101 us on two busy cores, shared notes; 64 Ki cells of a dozen operations
-// are about 300 us).
-constexpr int64_t kCellsPerPart = 65536;
+// Parts follow from the number of cells alone. Below kFewestCells a step stays on its caller (a
+// part of two 50 us tasks took 101 us on two busy cores, shared notes; 64 Ki cells of a dozen
+// operations are about 150 us); above it parts are small enough that a few threads end together.
+constexpr int64_t kFewestCells = 65536;
+constexpr int64_t kCellsPerPart = 16384;
 constexpr int64_t kMostParts = 16;
 
 int64_t PartsFor(int64_t cells) {
-  return std::clamp<int64_t>(cells / kCellsPerPart, 1, kMostParts);
+  return cells < kFewestCells ? 1 : std::min(cells / kCellsPerPart, kMostParts);
 }
 
 void RunParts(RunState& state, int64_t parts, void (*body)(void*, int64_t), void* context) {
