@@ -74,6 +74,7 @@ StridedCells::StridedCells(const std::vector<int64_t>& loops, const std::vector<
 // Calls f(offset in the array, its stride, first cell of the run, cells of the run).
 template <typename F>
 void StridedCells::ForEachRun(int64_t first, int64_t n, F&& f) const {
+  if (n == 0) return;  // the nest may be empty, which has no first cell
   if (loops_.empty()) return f(0, 0, 0, n);
   constexpr size_t kMost = 16;
   ADJOIN_DCHECK(loops_.size() <= kMost);
