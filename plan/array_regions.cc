@@ -195,12 +195,11 @@ class Former {
       fit.extents.push_back(space[a]);
       fit.in_row.push_back(false);
     }
-    // New axes run along the rows of a region that had none.
+    // New axes run along the rows of a region that had none. Its reductions fix the rows, also those
+    // over no axes at all.
     const size_t old = region.extents.size();
     if (fit.extents.size() > old) {
-      if (region.has_rows &&
-          std::find(region.in_row.begin(), region.in_row.end(), true) != region.in_row.end())
-        return {};
+      if (region.has_rows) return {};
       for (size_t r = old; r < fit.extents.size(); ++r) fit.in_row[r] = true;
       fit.has_rows = true;
     }

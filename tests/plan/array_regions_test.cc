@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <string>
 
 #include "gtest/gtest.h"
 #include "ops/vector.h"
@@ -259,6 +260,17 @@ TEST(FormRegionsTest, ARegionHasRowsAlongOneSetOfAxes) {
   ExpectRuns(g, plan, two + 1);
 }
 
+// A reduction fixes its region's rows even where it is over no axes: grown along a row, it would
+// add up the row.
+TEST(FormRegionsTest, AReductionOverNoAxesHasRowsOfOneCell) {
+  Graph g;
+  const int x = g.Input({6}), y = g.Input({6, 5});
+  const int same = g.Reduce({6}, 1, {x, {0}});
+  const int wider = g.Map({6, 5}, {{same, {0}}, {y, {0, 1}}});
+  const ArrayPlan plan = g.Form();
+  EXPECT_NE(RegionOf(plan, same), RegionOf(plan, wider));
+}
+
 TEST(FormRegionsTest, RowsThatAreTooLongAreNoRegion) {
   Graph g;
   const int x = g.Input({2, RowProgram::kLongestRow + 1});
@@ -305,9 +317,9 @@ double Apply(ScalarOp op, const double* a) {
 class RandomGraph {
  public:
   explicit RandomGraph(uint64_t seed) : random_(seed) {
+    // An empty table is no grid (plan/grid.cc): no extent is 0.
     const Extents all = {1, 2, 3, 4, 5, 8, 9, 16, 40};
     for (int64_t n = 2 + Below(2); n > 0; --n) pool_.push_back(Of(all));
-    if (OneIn(25)) pool_.push_back(0);
     state_.parameters = {Value::Float(3), Value()};
     for (int64_t n = 2 + Below(3); n > 0; --n) AddInput(RandomShape(), TypeId::kFloat64, -3, 4);
     AddConstant(Value::Float(static_cast<double>(Below(5)) - 2), TypeId::kFloat64);
@@ -353,8 +365,10 @@ class RandomGraph {
       ASSERT_TRUE(program.views.contains(root)) << graph_.ToString(root);
       CheckRoot(root, program.views.find(root)->second);
       if (testing::Test::HasFailure()) {
-        for (int id = 0; id < graph_.size(); ++id) ADD_FAILURE() << graph_.ToString(id);
-        for (const auto& step : program.steps) ADD_FAILURE() << step->Describe();
+        std::string text;
+        for (int id = 0; id < graph_.size(); ++id) text += graph_.ToString(id) + "\n";
+        for (const auto& step : program.steps) text += step->Describe() + "\n";
+        ADD_FAILURE() << text;
         return;
       }
     }
@@ -630,12 +644,12 @@ class RandomGraph {
       n.space.push_back(shape[k]);
     }
     if (OneIn(8)) n.space.push_back(Of(pool_));  // the same cell several times
-    const int64_t times = CellsOf(n.space) / std::max<int64_t>(CellsOf(n.shape), 1);
+    const int64_t times = CellsOf(n.space) / CellsOf(n.shape);
     if (CellsOf(n.space) > 40000) return;
-    n.reduce = flags                    ? (OneIn(2) ? ReduceOp::kAny : ReduceOp::kAll)
-               : OneIn(2) || times == 0 ? ReduceOp::kSum
-               : OneIn(2)               ? ReduceOp::kMax
-                                        : ReduceOp::kMin;
+    n.reduce = flags      ? (OneIn(2) ? ReduceOp::kAny : ReduceOp::kAll)
+               : OneIn(2) ? ReduceOp::kSum
+               : OneIn(2) ? ReduceOp::kMax
+                          : ReduceOp::kMin;
     n.operands = {{array, axes}};
     const Strided from = Over(n.operands[0], n.space.size());
     std::vector<double> cells(static_cast<size_t>(CellsOf(n.shape)),
@@ -695,7 +709,7 @@ class RandomGraph {
     for (int axis : of_b) n.operands[1].axes.push_back(position[Index(axis)]);
     const std::vector<Strided> arrays = {Over(n.operands[0], all.size()),
                                          Over(n.operands[1], all.size())};
-    const int64_t times = CellsOf(n.space) / std::max<int64_t>(CellsOf(n.shape), 1);
+    const int64_t times = CellsOf(n.space) / CellsOf(n.shape);
     std::vector<double> cells(static_cast<size_t>(CellsOf(n.shape)), 0);
     int64_t cell = 0;
     ForEachCell(n.space, arrays, [&](const Extents& offset) {
@@ -713,7 +727,6 @@ class RandomGraph {
     const Extents shape = node(source).shape;
     if (shape.empty() || graph_.node(source).op == ArrayOp::kConstant) return;
     const int at = static_cast<int>(Below(std::ssize(shape)));
-    if (shape[Index(at)] == 0) return;
     const int64_t extent = Of(pool_), origin = Below(3);
     const int index = AddInput({extent}, TypeId::kInt64, origin, origin + shape[Index(at)]);
     ArrayNode n;
@@ -744,7 +757,6 @@ class RandomGraph {
     if (shape.empty()) return;
     const int at = static_cast<int>(Below(std::ssize(shape)));
     const int64_t extent = Of(pool_);
-    if (extent == 0) return;
     const int index = AddInput({shape[Index(at)]}, TypeId::kInt64, 0, extent);
     ArrayNode n;
     n.op = ArrayOp::kScatter;
