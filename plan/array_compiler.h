@@ -1,0 +1,182 @@
+// The passes of array_steps.h: what is stored, in which loops, by which expressions, where. One
+// object compiles one program; each pass reads what those before it have left. Their files:
+// array_storage, array_loops, array_expressions, array_steps.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ops/array_gather.h"
+#include "ops/row_program.h"
+#include "plan/array.h"
+#include "plan/array_regions.h"
+#include "plan/array_steps.h"
+
+namespace adjoin {
+
+std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape);
+
+class ArrayCompiler {
+ public:
+  ArrayCompiler(const ArrayGraph& graph, const std::vector<int>& roots, size_t outputs,
+                const PlanOptions& options, int first_step)
+      : graph_(graph),
+        roots_(roots),
+        outputs_(outputs),
+        options_(options),
+        step_number_(first_step) {}
+
+  ArrayProgram Compile();
+
+ private:
+  // ---- What is stored.
+
+  void FindReaders();
+  void ChooseStored();
+
+  // A map is fused into its reader where that reads it once a cell, and recomputed where that is
+  // next to nothing.
+  bool Inlines(size_t id, int cost) const;
+
+  // Inputs that are used as they lie; validity bitmaps are unpacked by a step.
+  void AddInputs();
+
+  // Of a region, only what others read is written to memory.
+  void ChooseWritten();
+
+  // CASE WHEN mask THEN x ELSE 0 END stands in for x where x is only read under the mask: one of
+  // them is written.
+  void FindTwin(int id, const std::vector<int>& region_of);
+
+  // The array that holds the cells that are read of this one.
+  int Held(int id) const;
+
+  // ---- Steps, with arrays still by id.
+
+  // A step that is to be built once its buffers have been placed.
+  struct Pending {
+    int id = -1;  // the array it stores; -1: a region's
+    int region = -1;
+    std::vector<int> stores;                    // every array it writes
+    std::vector<int> reads;                     // every stored array or input it reads
+    std::vector<int> loops;                     // the iteration space's axes, rows first
+    size_t row_loops = 0;                       // how many of them are rows
+    int64_t outer = 1, reduced = 1, inner = 1;  // of a reduction over rows
+  };
+  void Emit(const ArrayUnit& unit);
+
+  // Whether the step depends on structure alone: it runs once a program.
+  bool IsOnce(const Pending& p) const;
+
+  // What computing `id` reads, outside its region.
+  void AddReads(int id, const ArrayRegion* region, Pending& p);
+
+  // Strides of a stored array over a space of `rank` axes, of which its own are `axes`.
+  std::vector<int64_t> Along(int array, const std::vector<int>& axes, size_t rank);
+
+  // The axes of a space in the order in which the largest array that is read lies in memory.
+  std::vector<int> MemoryOrder(const std::vector<int64_t>& extents,
+                               const std::vector<std::vector<int64_t>>& loads) const;
+
+  // Orders a region's loops, decides its rows where no reduction has, and lays out what it writes
+  // in that order.
+  void OrderRegion(const ArrayRegion& region, Pending& p);
+
+  // A map without reductions: rows along which some operand is one value, else none (every cell is
+  // a row).
+  static std::vector<bool> ChooseRows(const std::vector<int64_t>& extents,
+                                      const std::vector<std::vector<int64_t>>& loads,
+                                      const std::vector<int>& order);
+
+  // Orders a reduction's loops after its largest operand's memory: [outer, reduced, inner], where
+  // `inner` are the last output axes, if they step less far than the reduced ones.
+  void OrderReduction(int id, Pending& p);
+
+  // ---- Expressions, once addresses are known.
+
+  struct Fusion {
+    RowProgramBuilder& builder;
+    const std::vector<int>& loops;  // the space's axes in the order of the program's
+    size_t row_loops;
+    const ArrayRegion* region;  // null: a single reduction's
+    absl::flat_hash_map<std::pair<int, std::vector<int>>, RowProgramBuilder::Id> known;
+  };
+  static RowProgramBuilder MakeBuilder(const Pending& p, const std::vector<int64_t>& extents);
+
+  // The array `id`, whose axes run along the space's axes `axes`.
+  RowProgramBuilder::Id FuseNode(Fusion& f, int id, const std::vector<int>& axes);
+
+  // How an array lies along a program's loops, the row loops alone for a value a row.
+  ArrayLoad AlongLoops(const Fusion& f, int id, const std::vector<int>& axes, bool per_row);
+  RowProgramBuilder::Id AddLoad(Fusion& f, int id, const std::vector<int>& axes);
+
+  // ---- Rows that end where a mask does: a causal softmax needs the cells j <= i alone.
+
+  // Shorter rows are cheaper whole, several a block.
+  static constexpr int64_t kShortestCutRow = 256;
+
+  // The mask that a value is chosen by, and the constant that it is elsewhere. The axes are those
+  // of `o`.
+  ArrayOperand ChosenBy(const ArrayOperand& o, double* elsewhere) const;
+  static ArrayOperand Renamed(ArrayOperand o, const std::vector<int>& axes);
+
+  // The mask outside of which no cell of the region matters: reductions find their identity there,
+  // and what is stored is either not read or 0. None where some cell does, or rows are short.
+  ArrayOperand CutMask(const ArrayRegion& region, const Pending& p) const;
+  bool HasCells(int member, const ArrayRegion& region, const Pending& p) const;
+  RowProgram BuildRegion(const Pending& p, const ArrayRegion& region);
+  RowProgram BuildReduction(const Pending& p);
+
+  // ---- Buffers.
+
+  void AddInput(int id);
+  const std::vector<int64_t>& StridesOf(int id);
+
+  // The array whose memory `id` is in: itself, or what it is a view of.
+  int Owner(int id) const;
+  int64_t BytesOf(int id) const;
+
+  // Places each stored array in one arena: largest first, at the lowest place free over its
+  // lifetime.
+  void LayOut();
+  ArrayAddress AddressOf(int id);
+
+  // ---- Steps.
+
+  void BuildSteps();
+  std::unique_ptr<Step> BuildStep(Pending& p);
+  std::string ShapeOf(int id) const;
+  std::unique_ptr<Step> BuildRows(const Pending& p, const ArrayRegion& region);
+  std::string Label(std::string_view kind, const std::string& shape, const Pending& p) const;
+  std::vector<int64_t> OverSpace(const ArrayOperand& o, size_t rank);
+  std::unique_ptr<Step> BuildContract(const Pending& p, const ArrayNode& n,
+                                      const std::string& shape);
+  std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t rank,
+                                       const std::vector<int64_t>& strides);
+  std::unique_ptr<Step> BuildGather(const Pending& p, const ArrayNode& n, const std::string& shape);
+  std::unique_ptr<Step> BuildScatter(const Pending& p, const ArrayNode& n,
+                                     const std::string& shape);
+  const ArrayGraph& graph_;
+  const std::vector<int>& roots_;
+  size_t outputs_;
+  const PlanOptions& options_;
+  int step_number_;
+  std::vector<bool> reached_, forced_, stored_, written_;
+  std::vector<bool> once_;  // made of constants and parameters alone
+  std::vector<int> cost_;
+  std::vector<std::vector<int>> readers_;
+  std::vector<ArrayOperand> read_cells_;  // by id
+  ArrayPlan plan_;
+  std::vector<Pending> pending_;
+  absl::flat_hash_map<int, int> input_base_, output_base_;
+  absl::flat_hash_map<int, int> twin_;           // by array that is not written
+  std::map<int, std::vector<int64_t>> strides_;  // references stay valid
+  absl::flat_hash_map<int, ArrayAddress> address_;
+  ArrayProgram program_;
+};
+
+}  // namespace adjoin
