@@ -97,9 +97,10 @@ class Pass {
         VisitExtreme(e, d);
         break;
       case NullRule::kCast:
+      case NullRule::kNearest:
         if (!IsFloat(e->args[0]->type))
           return NoRule(absl::StrCat("a value of type ", ToAbsl(TypeName(e->args[0]->type))));
-        Give(e->args[0], CastTo(d, e->args[0]->type));
+        Give(e->args[0], NearestTo(d, e->args[0]->type));
         break;
       case NullRule::kAccumulate:
         for (const ExprRef& arg : e->args) Give(arg, When(Bool("is not null", {arg}), d));

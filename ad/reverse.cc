@@ -380,7 +380,7 @@ absl::Status Reverse::Seed(const NodeRef& cotangent) {
       if (activity[i].active) {
         if (!activity[i].blocker.empty()) return NoRule(activity[i].blocker);
         values.push_back(c);
-        const ExprRef value = CastTo(BaseColumn(cotangent, c), function_->types[i]);
+        const ExprRef value = NearestTo(BaseColumn(cotangent, c), function_->types[i]);
         sums.aggregates.push_back(
             {AggregateFunction::kSum, value, nullptr, false, function_->types[i]});
       } else {

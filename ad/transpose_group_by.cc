@@ -72,7 +72,7 @@ absl::Status Transposer::operator()(const GroupBy& g) {
       base = planner().Make(std::move(ties), {base});
       d = WhenTrue(hit, Div(d, CastTo(BaseColumn(base, base->width() - 1), d->type)));
     }
-    ADJOIN_RETURN_IF_ERROR(Backpropagate(e, CastTo(d, e->type), activity, &by_view));
+    ADJOIN_RETURN_IF_ERROR(Backpropagate(e, NearestTo(d, e->type), activity, &by_view));
   }
   ContributeByView(0, view, base, by_view);
   return absl::OkStatus();

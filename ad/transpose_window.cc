@@ -105,7 +105,7 @@ absl::Status Transposer::operator()(const Window& w) {
     } else {
       d = WhenTrue(And(p.filter, IsNotNull(p.e)), d);
     }
-    ADJOIN_RETURN_IF_ERROR(Backpropagate(p.e, CastTo(d, p.e->type), activity, &by_view));
+    ADJOIN_RETURN_IF_ERROR(Backpropagate(p.e, NearestTo(d, p.e->type), activity, &by_view));
   }
 
   // LAG(e, k): e'(j) = the cotangent k rows later. Rows without a source pass theirs to the

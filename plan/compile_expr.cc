@@ -106,6 +106,11 @@ absl::StatusOr<ExprBuilder::Id> ExprCompiler::CompileCall(const ExprRef& expr, I
       return builder_.NullIf(args[0], builder_.Compare(ScalarOp::kEqual, args[0], args[1]));
     case NullRule::kCast:
       return builder_.Cast(args[0], expr->type, active);
+    case NullRule::kNearest: {
+      const Id never = builder_.Mask(ExprOpcode::kMaskTrue, ExprBuilder::kAlways,
+                                     builder_.Constant(Value::Bool(false), TypeId::kBool));
+      return builder_.Cast(args[0], expr->type, never);
+    }
     case NullRule::kIdentity:
       return args[0];
     case NullRule::kTextConcat:

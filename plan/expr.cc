@@ -175,7 +175,7 @@ std::string ToString(const ExprRef& expr, const std::vector<std::string>& names)
       break;
   }
   if (e.function->null_rule == NullRule::kCase) return CaseText(e, names);
-  if (e.function->null_rule == NullRule::kCast) {
+  if (e.function->null_rule == NullRule::kCast || e.function->null_rule == NullRule::kNearest) {
     return absl::StrCat("CAST(", ToString(e.args[0], names), " AS ", ToAbsl(TypeName(e.type)), ")");
   }
   if (e.function->null_rule == NullRule::kIsNull || e.function->null_rule == NullRule::kIsNotNull) {

@@ -174,7 +174,7 @@ std::optional<GridLowering::Typed> GridLowering::TranslateCall(const GridRelatio
                                                                const Expr& e) {
   const ScalarFunction& f = *e.function;
   if (f.null_rule != NullRule::kStrict && f.null_rule != NullRule::kCast &&
-      f.null_rule != NullRule::kIdentity) {
+      f.null_rule != NullRule::kNearest && f.null_rule != NullRule::kIdentity) {
     return TranslateSelecting(r, e);
   }
   std::vector<AxisArray> values;
@@ -188,6 +188,7 @@ std::optional<GridLowering::Typed> GridLowering::TranslateCall(const GridRelatio
   const TypeId operand = e.args[0]->type;
   if (f.null_rule == NullRule::kIdentity) return Typed{values[0], valid};
   // What can raise an error needs to know which rows are active: it stays on the Rows layout.
+  if (f.null_rule == NullRule::kNearest) return Typed{Cast(r, values[0], e.type), valid};
   if (f.null_rule == NullRule::kCast) {
     if (e.type == TypeId::kText || operand == TypeId::kText ||
         ExprBuilder::CastCanRaise(operand, e.type))

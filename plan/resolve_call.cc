@@ -347,7 +347,8 @@ absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprR
   if (Contains({"and", "or", "not"}, name) && !args.empty())
     return ResolveLogic(name, std::move(args));
   const ScalarFunction* f = FindFunction(name);
-  const bool internal = f != nullptr && (f->infix || name == "accumulate" || name == "cast");
+  const bool internal =
+      f != nullptr && (f->infix || name == "accumulate" || name == "cast" || name == "nearest");
   if (f == nullptr || internal || args.empty()) return NoFunction(sql_name, args);
   const int arity = ArityOf(name);
   if (arity >= 0 && static_cast<int>(args.size()) != arity) return NoFunction(sql_name, args);
@@ -394,6 +395,12 @@ ExprRef CastTo(const ExprRef& a, TypeId type) {
     if (auto v = CastConstant(a->constant, a->type, type); v.ok()) return ConstantExpr(*v, type);
   }
   return CallNamed("cast", {a}, type);
+}
+
+ExprRef NearestTo(const ExprRef& a, TypeId type) {
+  const bool narrows = a->type == TypeId::kFloat64 && type == TypeId::kFloat32;
+  return narrows && a->kind != ExprKind::kConstant ? CallNamed("nearest", {a}, type)
+                                                   : CastTo(a, type);
 }
 
 }  // namespace adjoin

@@ -115,6 +115,7 @@ const ScalarFunction kFunctions[] = {
     {"greatest", N::kGreatest, S::kGreatest, D::kSelecting},
     {"least", N::kLeast, S::kLeast, D::kSelecting},
     {"cast", N::kCast, S::kCount, D::kSelecting},
+    {"nearest", N::kNearest, S::kCount, D::kSelecting},
     {"stop_gradient", N::kIdentity, S::kCount, D::kSelecting},
     {"accumulate", N::kAccumulate, S::kAdd, D::kSelecting},
     {"sqrt", N::kStrict, S::kSqrt, D::kFormula, DSqrt},

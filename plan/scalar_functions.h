@@ -26,6 +26,7 @@ enum class NullRule : uint8_t {
   kGreatest,
   kLeast,       // NULL arguments are skipped
   kCast,        // Expr::type is the target
+  kNearest,     // a cotangent's cast: past its type's range it is infinite, and no error
   kIdentity,    // stop_gradient
   kAccumulate,  // sum of cotangents: NULL ("nothing") is skipped; NULL where both are
   kTextConcat,
@@ -83,5 +84,7 @@ ExprRef FloatConst(double v, TypeId type);
 ExprRef CallNamed(std::string_view name, std::vector<ExprRef> args, TypeId type);
 ExprRef CaseExpr(std::vector<ExprRef> args);    // type of args[1]
 ExprRef CastTo(const ExprRef& a, TypeId type);  // no-op where equal
+// The same for floats, but never an error: what derivatives cast cotangents with.
+ExprRef NearestTo(const ExprRef& a, TypeId type);
 
 }  // namespace adjoin

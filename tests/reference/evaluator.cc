@@ -435,6 +435,8 @@ absl::StatusOr<Value> Evaluator::Call(const Expr& expr) {
   }
   if (any_null) return Value();
   switch (rule) {
+    case NullRule::kNearest:
+      return RoundTo(expr.type, args[0]);
     case NullRule::kCast:
       return CastValue(args[0], expr.args[0]->type, expr.type);
     case NullRule::kTextConcat: {
