@@ -508,6 +508,16 @@ absl::StatusOr<std::span<ColumnSwap>> Program::RunInPlace(RunState& state) {
   return std::span<ColumnSwap>(impl_->swaps);
 }
 
+void Program::ReleaseMemory(RunState& state) {
+  state.prepared_for = 0;
+  state.step_states.clear();
+  state.arena = nullptr;
+  state.scratch = nullptr;
+  for (ColumnUpdate& update : impl_->updates) {
+    for (ColumnUpdate::Turn& turn : update.turns) turn = {};
+  }
+}
+
 const ProgramStats& Program::stats() const { return impl_->stats; }
 
 std::string Program::Explain(bool analyze) const {
