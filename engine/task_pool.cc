@@ -10,6 +10,7 @@
 #include <atomic>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
@@ -17,13 +18,33 @@
 
 namespace adjoin {
 
+namespace {
+
+// A point that one thread passes before another. oneTBB orders its tasks itself; Debian builds it
+// without ThreadSanitizer, which is told here what it cannot see and would otherwise report as
+// races. Nothing in other builds.
+class Order {
+ public:
+#ifdef __SANITIZE_THREAD__
+  void Before() { __tsan_release(this); }
+  void After() { __tsan_acquire(this); }
+#else
+  void Before() {}
+  void After() {}
+#endif
+};
+
+}  // namespace
+
 struct TaskPool::Impl {
   // Lets an arena have more threads than the machine has cores, which tests of determinism want.
   explicit Impl(int threads)
-      : parallelism(tbb::global_control::max_allowed_parallelism,
+      : slots(static_cast<size_t>(threads)),
+        parallelism(tbb::global_control::max_allowed_parallelism,
                     std::max<size_t>(static_cast<size_t>(threads),
                                      static_cast<size_t>(tbb::this_task_arena::max_concurrency()))),
         arena(threads) {}
+  std::vector<Order> slots;
   tbb::global_control parallelism;
   tbb::task_arena arena;
 };
@@ -51,20 +72,6 @@ class FirstError {
   absl::Status status_;
 };
 
-// A point that one thread passes before another. oneTBB orders its tasks itself; Debian builds it
-// without ThreadSanitizer, which is told here what it cannot see and would otherwise report as
-// races. Nothing in other builds.
-class Order {
- public:
-#ifdef __SANITIZE_THREAD__
-  void Before() { __tsan_release(this); }
-  void After() { __tsan_acquire(this); }
-#else
-  void Before() {}
-  void After() {}
-#endif
-};
-
 // What oneTBB copies into its tasks: unchecked, as that is oneTBB's own order. Everything behind
 // its pointers is ordered by fork and join, and checked.
 template <typename Body>
@@ -72,20 +79,24 @@ struct BlockTask {
   const Body* body;
   Order* fork;
   Order* join;
+  Order* slots;
   [[gnu::no_sanitize_thread]] void operator()(const tbb::blocked_range<int64_t>& range) const {
     fork->After();
-    for (int64_t b = range.begin(); b != range.end(); ++b) (*body)(b);
+    const int slot = tbb::this_task_arena::current_thread_index();
+    slots[slot].After();
+    for (int64_t b = range.begin(); b != range.end(); ++b) (*body)(b, slot);
+    slots[slot].Before();
     join->Before();
   }
 };
 
 template <typename Body>
-void RunInArena(tbb::task_arena& arena, int64_t blocks, const Body& body) {
+void RunInArena(tbb::task_arena& arena, Order* slots, int64_t blocks, const Body& body) {
   Order fork, join;
   arena.execute([&] {
     fork.Before();
     tbb::parallel_for(tbb::blocked_range<int64_t>(0, blocks, 1),
-                      BlockTask<Body>{&body, &fork, &join}, tbb::simple_partitioner());
+                      BlockTask<Body>{&body, &fork, &join, slots}, tbb::simple_partitioner());
   });
   join.After();
 }
@@ -106,20 +117,22 @@ absl::Status TaskPool::ForEachBlock(int64_t blocks,
     return absl::OkStatus();
   }
   FirstError error;
-  RunInArena(impl_->arena, blocks, [&](int64_t b) {
+  RunInArena(impl_->arena, impl_->slots.data(), blocks, [&](int64_t b, int) {
     if (error.IsAfter(b)) return;
     if (absl::Status status = body(b); !status.ok()) error.Add(b, std::move(status));
   });
   return error.Take();
 }
 
-void TaskPool::ForEachBlockNoFail(int64_t blocks, void (*body)(void* context, int64_t block),
+void TaskPool::ForEachBlockNoFail(int64_t blocks,
+                                  void (*body)(void* context, int64_t block, int slot),
                                   void* context) {
   if (threads_ == 1 || blocks <= 1) {
-    for (int64_t b = 0; b < blocks; ++b) body(context, b);
+    for (int64_t b = 0; b < blocks; ++b) body(context, b, 0);
     return;
   }
-  RunInArena(impl_->arena, blocks, [&](int64_t b) { body(context, b); });
+  RunInArena(impl_->arena, impl_->slots.data(), blocks,
+             [&](int64_t b, int slot) { body(context, b, slot); });
 }
 
 }  // namespace adjoin

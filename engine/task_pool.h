@@ -19,8 +19,10 @@ class TaskPool {
   // One block, or one thread: on the caller, in order. The first error by block number is returned;
   // later blocks may be skipped.
   absl::Status ForEachBlock(int64_t blocks, const std::function<absl::Status(int64_t)>& body);
-  // The same for bodies that cannot fail; no allocation on one thread.
-  void ForEachBlockNoFail(int64_t blocks, void (*body)(void* context, int64_t block),
+  // The same for bodies that cannot fail and do not wait for others; no allocation on one thread.
+  // `slot`, below threads(), is no other running body's: what a body needs only while it runs can
+  // be one a slot.
+  void ForEachBlockNoFail(int64_t blocks, void (*body)(void* context, int64_t block, int slot),
                           void* context);
 
  private:

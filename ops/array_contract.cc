@@ -52,11 +52,6 @@ bool AllFinite(const T* x, int64_t n) {
 
 }  // namespace
 
-struct ContractStep::State final : StepState {
-  std::vector<std::byte*> scratch;  // by part, 64-byte aligned
-  std::vector<std::unique_ptr<std::byte[]>> memory;
-};
-
 // Joins neighbours, makes the largest run of `group` the matrix dimension and loops over the rest.
 ContractStep::Matrix ContractStep::TakeLargest(std::vector<ContractAxis> group) {
   std::erase_if(group, [](const ContractAxis& x) { return x.extent == 1; });
@@ -78,11 +73,10 @@ ContractStep::Matrix ContractStep::TakeLargest(std::vector<ContractAxis> group) 
   return m;
 }
 
-ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
+ContractStep::ContractStep(TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
                            ArrayAddress b, ArrayAddress c, Mask mask, Staircase stairs,
                            std::string label)
-    : number_(static_cast<size_t>(number)),
-      type_(type),
+    : type_(type),
       a_(a),
       b_(b),
       c_(c),
@@ -167,18 +161,8 @@ std::string ContractStep::Describe() const {
                       ranges_.empty() ? "" : " in a staircase");
 }
 
-absl::Status ContractStep::Prepare(RunState& state) const {
-  auto own = std::make_unique<State>();
-  const int64_t width = type_ == TypeId::kFloat32 ? 4 : 8;
-  const int64_t bytes = GemmScratchBytes(rows_.extent, columns_.extent, inner_.extent, width);
-  for (int64_t p = 0; p < parts_; ++p) {
-    own->memory.push_back(
-        std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes + 64)));
-    const auto address = reinterpret_cast<uintptr_t>(own->memory.back().get());
-    own->scratch.push_back(own->memory.back().get() + (64 - address % 64) % 64);
-  }
-  state.step_states[number_] = std::move(own);
-  return absl::OkStatus();
+int64_t ContractStep::scratch_bytes() const {
+  return GemmScratchBytes(rows_.extent, columns_.extent, inner_.extent, WidthOf(type_));
 }
 
 // Rows [row_first, row_last) of one product, whose operands and strides `args` holds.
@@ -278,10 +262,9 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, int64_t
   }
 }
 
-void ContractStep::RunPart(void* context, int64_t part) {
+void ContractStep::RunPart(void* context, int64_t part, int slot) {
   const auto& [step, state] = *static_cast<std::pair<const ContractStep*, RunState*>*>(context);
-  std::byte* scratch =
-      static_cast<State&>(*state->step_states[step->number_]).scratch[static_cast<size_t>(part)];
+  std::byte* scratch = state->Scratch(slot);
   int64_t first = 0, last = step->batches_, row_first = 0, row_last = step->rows_.extent;
   if (step->parts_by_row_) {
     const int64_t tiles = (row_last + kRowStep - 1) / kRowStep;
@@ -345,8 +328,8 @@ absl::Status ContractStep::Run(RunState& state) const {
     }
   }
   std::pair<const ContractStep*, RunState*> context{this, &state};
-  if (parts_ == 1 || state.pool == nullptr || state.pool->threads() == 1) {
-    for (int64_t p = 0; p < parts_; ++p) RunPart(&context, p);
+  if (parts_ == 1 || state.slots() == 1) {
+    for (int64_t p = 0; p < parts_; ++p) RunPart(&context, p, 0);
   } else {
     state.pool->ForEachBlockNoFail(parts_, &ContractStep::RunPart, &context);
   }

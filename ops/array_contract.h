@@ -46,15 +46,14 @@ class ContractStep final : public Step {
     ArrayAddress checked;
     int64_t checked_cells = 0;
   };
-  ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
+  ContractStep(TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
                ArrayAddress b, ArrayAddress c, Mask mask, Staircase stairs, std::string label);
-  absl::Status Prepare(RunState& state) const override;
+  int64_t scratch_bytes() const override;
   absl::Status Run(RunState& state) const override;
   std::string Describe() const override;
   double flops() const;
 
  private:
-  struct State;
   struct Matrix {
     int64_t extent = 1, a = 0, b = 0, c = 0;
     int axis = -1;  // its number, where it is one axis
@@ -68,7 +67,7 @@ class ContractStep final : public Step {
   };
   Matrix TakeLargest(std::vector<ContractAxis> group);
   void FindRanges();
-  static void RunPart(void* context, int64_t part);
+  static void RunPart(void* context, int64_t part, int slot);
   template <typename T>
   void RunBatches(const RunState& state, std::byte* scratch, int64_t first, int64_t last,
                   int64_t row_first, int64_t row_last) const;
@@ -78,7 +77,6 @@ class ContractStep final : public Step {
   template <typename T>
   void RunMasked(const RunState& state) const;
 
-  size_t number_;
   TypeId type_;
   ArrayAddress a_, b_, c_;
   std::vector<ContractAxis> axes_;

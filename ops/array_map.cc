@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/status.h"
 #include "kernels/kernel_table.h"
 
 namespace adjoin {
@@ -20,12 +21,17 @@ int64_t PartsFor(int64_t cells) {
   return cells < kFewestCells ? 1 : std::min(cells / kCellsPerPart, kMostParts);
 }
 
-void RunParts(RunState& state, int64_t parts, void (*body)(void*, int64_t), void* context) {
-  if (parts == 1 || state.pool == nullptr || state.pool->threads() == 1) {
-    for (int64_t p = 0; p < parts; ++p) body(context, p);
+void RunParts(RunState& state, int64_t parts, void (*body)(void*, int64_t, int), void* context) {
+  if (parts == 1 || state.slots() == 1) {
+    for (int64_t p = 0; p < parts; ++p) body(context, p, 0);
   } else {
     state.pool->ForEachBlockNoFail(parts, body, context);
   }
+}
+
+// A step of one part runs on its caller.
+size_t SlotsFor(const RunState& state, int64_t parts) {
+  return parts == 1 ? 1 : static_cast<size_t>(state.slots());
 }
 
 template <typename T>
@@ -85,7 +91,7 @@ void ReduceInto<uint8_t>(ArrayReduction r, const uint8_t* x, uint8_t* acc, int64
 }  // namespace
 
 struct FusedRows::State final : StepState {
-  std::vector<RowProgram::Worker> workers;  // one a part
+  std::vector<RowProgram::Worker> workers;  // by slot
 };
 
 FusedRows::FusedRows(int number, RowProgram program, std::string label)
@@ -97,16 +103,16 @@ FusedRows::FusedRows(int number, RowProgram program, std::string label)
 
 absl::Status FusedRows::Prepare(RunState& state) const {
   auto own = std::make_unique<State>();
-  own->workers = std::vector<RowProgram::Worker>(static_cast<size_t>(parts_));
-  for (auto& worker : own->workers) program_.Prepare(state, worker);
+  own->workers.resize(SlotsFor(state, parts_));
+  for (auto& worker : own->workers) ADJOIN_RETURN_IF_ERROR(program_.Prepare(state, worker));
   state.step_states[number_] = std::move(own);
   return absl::OkStatus();
 }
 
-void FusedRows::RunPart(void* context, int64_t part) {
+void FusedRows::RunPart(void* context, int64_t part, int slot) {
   const auto& [step, state] = *static_cast<std::pair<const FusedRows*, RunState*>*>(context);
   auto& worker =
-      static_cast<State&>(*state->step_states[step->number_]).workers[static_cast<size_t>(part)];
+      static_cast<State&>(*state->step_states[step->number_]).workers[static_cast<size_t>(slot)];
   const int64_t rows = step->program_.rows(), block = step->program_.block_rows();
   const int64_t blocks = (rows + block - 1) / block;
   const int64_t last = std::min(rows, blocks * (part + 1) / step->parts_ * block);
@@ -122,9 +128,9 @@ absl::Status FusedRows::Run(RunState& state) const {
 }
 
 struct FusedReduce::State final : StepState {
-  std::vector<RowProgram::Worker> workers;  // one a part
+  std::vector<RowProgram::Worker> workers;  // by slot
   std::vector<std::vector<double>>
-      blocks;                   // by part: one value a block of a long row (8 bytes each, f32 too)
+      blocks;                   // by slot: one value a block of a long row (8 bytes each, f32 too)
   std::vector<double> partial;  // by chunk: its output cells
 };
 
@@ -151,9 +157,9 @@ FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, in
 
 absl::Status FusedReduce::Prepare(RunState& state) const {
   auto own = std::make_unique<State>();
-  own->workers = std::vector<RowProgram::Worker>(static_cast<size_t>(parts_));
-  own->blocks.resize(static_cast<size_t>(parts_));
-  for (auto& worker : own->workers) program_.Prepare(state, worker);
+  own->workers.resize(SlotsFor(state, parts_));
+  own->blocks.resize(own->workers.size());
+  for (auto& worker : own->workers) ADJOIN_RETURN_IF_ERROR(program_.Prepare(state, worker));
   for (auto& blocks : own->blocks)
     blocks.resize(static_cast<size_t>(reduced_ / program_.block_rows() + 2));
   if (chunks_ > 1) own->partial.resize(static_cast<size_t>(outer_ * chunks_ * inner_));
@@ -215,7 +221,7 @@ void WithReduced(TypeId type, F&& f) {
 }
 }  // namespace
 
-void FusedReduce::RunPart(void* context, int64_t part) {
+void FusedReduce::RunPart(void* context, int64_t part, int slot) {
   const Context& c = *static_cast<Context*>(context);
   const FusedReduce& step = *c.step;
   auto& own = static_cast<State&>(*c.state->step_states[step.number_]);
@@ -224,12 +230,12 @@ void FusedReduce::RunPart(void* context, int64_t part) {
     using T = decltype(zero);
     T* out = step.chunks_ > 1 ? reinterpret_cast<T*>(own.partial.data())
                               : reinterpret_cast<T*>(step.output_.In(*c.state));
-    T* blocks = reinterpret_cast<T*>(own.blocks[static_cast<size_t>(part)].data());
+    T* blocks = reinterpret_cast<T*>(own.blocks[static_cast<size_t>(slot)].data());
     for (int64_t i = chunks * part / step.parts_; i < chunks * (part + 1) / step.parts_; ++i) {
       const int64_t outer = i / step.chunks_, chunk = i % step.chunks_;
       const int64_t first = step.reduced_ * chunk / step.chunks_;
       const int64_t last = step.reduced_ * (chunk + 1) / step.chunks_;
-      step.RunChunk(*c.state, own.workers[static_cast<size_t>(part)],
+      step.RunChunk(*c.state, own.workers[static_cast<size_t>(slot)],
                     (outer * step.reduced_ + first) * step.inner_,
                     (outer * step.reduced_ + last) * step.inner_, out + i * step.inner_, blocks);
     }

@@ -18,7 +18,7 @@ class FusedRows final : public Step {
 
  private:
   struct State;
-  static void RunPart(void* context, int64_t part);
+  static void RunPart(void* context, int64_t part, int slot);
   size_t number_;
   RowProgram program_;
   std::string label_;
@@ -40,7 +40,7 @@ class FusedReduce final : public Step {
  private:
   struct State;
   struct Context;
-  static void RunPart(void* context, int64_t part);
+  static void RunPart(void* context, int64_t part, int slot);
   template <typename T>
   void RunChunk(const RunState& state, RowProgram::Worker& worker, int64_t first, int64_t last,
                 T* out, T* blocks) const;

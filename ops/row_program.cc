@@ -123,10 +123,9 @@ void StridedCells::Write(std::byte* array, int64_t width, int64_t first, int64_t
   });
 }
 
-void RowProgram::Prepare(const RunState& state, Worker& worker) const {
-  worker.memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes_ + 64));
-  const auto start = reinterpret_cast<uintptr_t>(worker.memory.get());
-  std::byte* base = worker.memory.get() + (64 - start % 64) % 64;
+absl::Status RowProgram::Prepare(const RunState& state, Worker& worker) const {
+  ADJOIN_ASSIGN_OR_RETURN(worker.memory, Buffer::Allocate(bytes_, state.budget));
+  std::byte* base = worker.memory->mutable_as<std::byte>();
   worker.at.assign(registers_.size(), nullptr);
   for (size_t r = 0; r < registers_.size(); ++r) {
     if (registers_[r].offset >= 0) worker.at[r] = base + registers_[r].offset;
@@ -142,6 +141,7 @@ void RowProgram::Prepare(const RunState& state, Worker& worker) const {
     }
   }
   for (const Instruction& in : once_) Execute(in, worker, block_rows_, length_);
+  return absl::OkStatus();
 }
 
 int64_t RowProgram::LengthOf(int64_t row) const {

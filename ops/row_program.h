@@ -55,7 +55,7 @@ class StridedCells {
   std::vector<Loop> loops_;  // none: one element, or the empty nest
 };
 
-// Immutable; what a run needs is in a Worker, one a thread.
+// Immutable; what a run needs is in a Worker, one a task slot.
 class RowProgram {
  public:
   // Blocks aim at this many cells, fewer where registers would leave L1.
@@ -64,12 +64,12 @@ class RowProgram {
   static constexpr int64_t kLongestRow = 4096;
 
   struct Worker {
-    std::unique_ptr<std::byte[]> memory;
+    std::shared_ptr<Buffer> memory;
     std::vector<std::byte*> at;  // by register
   };
   // Lays out a worker and fills what does not change from block to block; allocates. To be called
   // again when the parameters change.
-  void Prepare(const RunState& state, Worker& worker) const;
+  absl::Status Prepare(const RunState& state, Worker& worker) const;
 
   int64_t rows() const { return rows_; }
   int64_t length() const { return length_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -72,23 +73,6 @@ bool CanEvaluate(ScalarOp op) {
   }
 }
 
-// The ends of each line's true cells, where those are its first ones and the ends never fall; else
-// nothing.
-std::vector<int64_t> EndsOf(const std::vector<double>& cells, int64_t lines, int64_t line_step,
-                            int64_t length, int64_t step) {
-  std::vector<int64_t> ends;
-  for (int64_t i = 0; i < lines; ++i) {
-    int64_t end = 0;
-    while (end < length && cells[static_cast<size_t>(i * line_step + end * step)] != 0) ++end;
-    for (int64_t j = end; j < length; ++j) {
-      if (cells[static_cast<size_t>(i * line_step + j * step)] != 0) return {};
-    }
-    if (!ends.empty() && end < ends.back()) return {};
-    ends.push_back(end);
-  }
-  return ends;
-}
-
 // Calls f(cell, offsets of each operand) over the space in row-major order.
 template <typename F>
 void ForEachCell(const std::vector<int64_t>& space,
@@ -145,7 +129,9 @@ ArrayGraph::Cells ArrayGraph::Evaluate(int id, int64_t limit) const {
   if (auto it = evaluated_.find(id); it != evaluated_.end()) return it->second;
   const ArrayNode& n = node(id);
   const std::vector<int64_t>& space = n.op == ArrayOp::kReduce ? n.space : n.shape;
-  if (!n.structural || CellsOf(space) > limit) return nullptr;
+  if (!n.structural) return nullptr;
+  if (Cells cells = ReduceBands(n)) return evaluated_[id] = std::move(cells);
+  if (CellsOf(space) > limit) return nullptr;
   auto cells_out = std::make_shared<std::vector<double>>(static_cast<size_t>(CellsOf(n.shape)));
   std::vector<double>& out = *cells_out;
   const auto keep = [&]() -> Cells { return evaluated_[id] = cells_out; };
@@ -223,15 +209,93 @@ ArrayGraph::Cells ArrayGraph::Evaluate(int id, int64_t limit) const {
   return keep();
 }
 
+std::optional<MaskBands> ArrayGraph::BandsOver(const ArrayOperand& mask, int64_t rows,
+                                               int64_t columns) const {
+  if (mask.axes.size() == 2) {
+    const Bands own = BandsOf(mask.array);
+    if (own == nullptr) return std::nullopt;
+    return mask.axes[0] < mask.axes[1] ? *own : Transpose(*own);
+  }
+  const Cells cells = Evaluate(mask.array);
+  if (cells == nullptr) return std::nullopt;
+  if (mask.axes.empty())
+    return RowBands(std::vector(static_cast<size_t>(rows), (*cells)[0]), columns);
+  return mask.axes[0] == 0 ? RowBands(*cells, columns) : ColumnBands(rows, *cells);
+}
+
+ArrayGraph::Bands ArrayGraph::FindBands(int id) const {
+  const ArrayNode& n = node(id);
+  if (!n.structural || n.type != TypeId::kBool || n.shape.size() != 2) return nullptr;
+  std::optional<MaskBands> found;
+  if (n.op == ArrayOp::kMap && n.operands.size() == 2) {
+    const ArrayOperand &a = n.operands[0], &b = n.operands[1];
+    if (n.scalar == ScalarOp::kAnd) {
+      found = BandsOver(a, n.shape[0], n.shape[1]);
+      const auto other = found ? BandsOver(b, n.shape[0], n.shape[1]) : std::nullopt;
+      found = other ? std::optional(Intersect(*found, *other)) : std::nullopt;
+    } else if (a.axes.size() == 1 && b.axes.size() == 1) {
+      const bool swapped = a.axes[0] == 1;
+      const Cells rows = Evaluate(swapped ? b.array : a.array);
+      const Cells columns = Evaluate(swapped ? a.array : b.array);
+      if (rows && columns) found = CompareBands(n.scalar, *rows, *columns, swapped);
+    }
+  }
+  if (!found) {  // of another form: cell by cell
+    const Cells cells = Evaluate(id);
+    if (cells) found = BandsOfCells(*cells, n.shape[1]);
+  }
+  return found ? std::make_shared<const MaskBands>(*std::move(found)) : nullptr;
+}
+
+ArrayGraph::Bands ArrayGraph::BandsOf(int id) const {
+  if (auto it = bands_.find(id); it != bands_.end()) return it->second;
+  Bands found = FindBands(id);
+  return bands_[id] = std::move(found);
+}
+
+// ALL, ANY and counts of a mask follow from the lengths of its runs.
+ArrayGraph::Cells ArrayGraph::ReduceBands(const ArrayNode& n) const {
+  const bool counts = n.reduce == ReduceOp::kSum;
+  if (n.op != ArrayOp::kReduce || n.space.size() != 2 || n.operands[0].axes.size() != 2 ||
+      (!counts && n.reduce != ReduceOp::kAny && n.reduce != ReduceOp::kAll)) {
+    return nullptr;
+  }
+  ArrayOperand mask = n.operands[0];
+  if (const ArrayNode& cast = node(mask.array);
+      counts && cast.op == ArrayOp::kMap && cast.scalar == ScalarOp::kCount) {
+    mask.array = cast.operands[0].array;
+    if (cast.operands[0].axes != std::vector{0, 1}) return nullptr;
+  }
+  const auto bands = BandsOver(mask, n.space[0], n.space[1]);
+  if (!bands) return nullptr;
+  std::vector<double> lengths;
+  for (const MaskBands::Run& run : bands->runs)
+    lengths.push_back(static_cast<double>(run.length()));
+  if (n.shape.empty()) lengths = {std::accumulate(lengths.begin(), lengths.end(), 0.0)};
+  const auto all = static_cast<double>(CellsOf(n.space) / std::ssize(lengths));
+  for (double& length : lengths) {
+    if (n.reduce == ReduceOp::kAny) length = length > 0;
+    if (n.reduce == ReduceOp::kAll) length = length == all;
+  }
+  return std::make_shared<const std::vector<double>>(std::move(lengths));
+}
+
+bool ArrayGraph::IsTrueEverywhere(int id) const {
+  if (const Bands bands = BandsOf(id)) return AllTrue(*bands);
+  const Cells cells = Evaluate(id);
+  return cells != nullptr &&
+         std::all_of(cells->begin(), cells->end(), [](double v) { return v != 0; });
+}
+
 Staircase ArrayGraph::StaircaseOf(const ArrayOperand& mask) const {
   if (mask.array < 0 || mask.axes.size() != 2) return {};
   auto it = staircases_.find(mask.array);
   if (it == staircases_.end()) {
     Staircase found;
-    if (const Cells cells = Evaluate(mask.array)) {
-      const std::vector<int64_t>& shape = node(mask.array).shape;
-      found = {0, 1, EndsOf(*cells, shape[0], shape[1], shape[1], 1)};
-      if (found.ends.empty()) found = {1, 0, EndsOf(*cells, shape[1], 1, shape[0], shape[1])};
+    if (const Bands bands = BandsOf(mask.array)) {
+      found = {0, 1, StairEnds(*bands)};
+      const auto turned = found.ends.empty() ? Transpose(*bands) : std::nullopt;
+      if (turned) found = {1, 0, StairEnds(*turned)};
       if (found.ends.empty()) found = {};
     }
     it = staircases_.emplace(mask.array, std::move(found)).first;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
 #include "ops/array_contract.h"
+#include "plan/mask_bands.h"
 
 namespace adjoin {
 
@@ -76,6 +78,7 @@ class ArrayGraph {
   // than `limit` cells.
   using Cells = std::shared_ptr<const std::vector<double>>;
   Cells Evaluate(int id, int64_t limit = int64_t{1} << 24) const;
+  bool IsTrueEverywhere(int id) const;  // a structural mask known to be
 
   // The staircase that a structural mask over two axes is, as axes of the mask's reader, found
   // once; none where it is none.
@@ -92,9 +95,18 @@ class ArrayGraph {
   std::string ToString(int id) const;
 
  private:
+  // The true cells of a structural mask over two axes, row by row, where they are of that form;
+  // found once. BandsOver: over the two axes of its reader, which have these extents.
+  using Bands = std::shared_ptr<const MaskBands>;
+  Bands BandsOf(int id) const;
+  Bands FindBands(int id) const;
+  std::optional<MaskBands> BandsOver(const ArrayOperand& mask, int64_t rows, int64_t columns) const;
+  Cells ReduceBands(const ArrayNode& n) const;
+
   std::vector<ArrayNode> nodes_;
   absl::flat_hash_map<uint64_t, std::vector<int>> by_hash_;
   mutable absl::flat_hash_map<int, Cells> evaluated_;
+  mutable absl::flat_hash_map<int, Bands> bands_;           // null: none
   mutable absl::flat_hash_map<int, Staircase> staircases_;  // of a mask's own axes
 };
 

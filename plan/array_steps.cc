@@ -256,9 +256,8 @@ std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const Array
   }
   if (!stairs.present()) stairs = graph_.StaircaseOf(read_cells_[static_cast<size_t>(p.id)]);
   return std::make_unique<ContractStep>(
-      step_number_, n.type, std::move(axes), AddressOf(n.operands[0].array),
-      AddressOf(n.operands[1].array), AddressOf(p.id), std::move(mask), std::move(stairs),
-      Label("Contract", shape, p));
+      n.type, std::move(axes), AddressOf(n.operands[0].array), AddressOf(n.operands[1].array),
+      AddressOf(p.id), std::move(mask), std::move(stairs), Label("Contract", shape, p));
 }
 
 std::vector<ArrayIndex> ArrayCompiler::BuildIndices(const ArrayNode& n, size_t rank,

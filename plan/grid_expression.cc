@@ -99,10 +99,7 @@ AxisArray GridLowering::Select(const GridRelation& r, const AxisArray& condition
 
 AxisArray GridLowering::Simplify(const AxisArray& mask) {
   if (mask.none() || graph_.IsConstant(mask.id, true)) return {};
-  const auto cells = graph_.Evaluate(mask.id);
-  if (cells && std::all_of(cells->begin(), cells->end(), [](double v) { return v != 0; }))
-    return {};
-  return mask;
+  return graph_.IsTrueEverywhere(mask.id) ? AxisArray{} : mask;
 }
 
 AxisArray GridLowering::ToArray(const GridRelation& r, const GridColumn& c) {

@@ -1,5 +1,6 @@
 #include "plan/program.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -81,6 +82,7 @@ struct Program::Impl {
   std::vector<Value> prepared_parameters;
 
   absl::Status Prepare(RunState& state);
+  absl::Status AllocateScratch(RunState& state) const;
   void BindInputs(RunState& state) const;
   absl::Status RunSteps(RunState& state);
 };
@@ -371,8 +373,21 @@ bool Program::Fits(const absl::flat_hash_map<uint64_t, TableRef>& tables) const 
   return true;
 }
 
+absl::Status Program::Impl::AllocateScratch(RunState& state) const {
+  constexpr int64_t kAlignment = 64;
+  int64_t most = 0;
+  for (const auto& step : steps) most = std::max(most, step->scratch_bytes());
+  state.scratch_stride = (most + kAlignment - 1) / kAlignment * kAlignment;
+  ADJOIN_ASSIGN_OR_RETURN(state.scratch,
+                          Buffer::Allocate(state.scratch_stride * state.slots(), state.budget));
+  return absl::OkStatus();
+}
+
 absl::Status Program::Impl::Prepare(RunState& state) {
-  if (state.prepared_for == id && prepared_parameters == state.parameters) return absl::OkStatus();
+  if (state.prepared_for == id && state.prepared_slots == state.slots() &&
+      prepared_parameters == state.parameters) {
+    return absl::OkStatus();
+  }
   state.prepared_for = 0;
   ADJOIN_ASSIGN_OR_RETURN(state.arena, Buffer::Allocate(arena_bytes, state.budget));
   state.bases.assign(inputs.size() + 1 + updates.size(), nullptr);
@@ -392,10 +407,12 @@ absl::Status Program::Impl::Prepare(RunState& state) {
   }
   state.step_states.clear();
   state.step_states.resize(steps.size());
+  ADJOIN_RETURN_IF_ERROR(AllocateScratch(state));
   for (const auto& step : steps) ADJOIN_RETURN_IF_ERROR(step->Prepare(state));
   state.relations.assign(static_cast<size_t>(num_slots), nullptr);
   prepared_parameters = state.parameters;
   once_ran = false;
+  state.prepared_slots = state.slots();
   state.prepared_for = id;
   return absl::OkStatus();
 }
@@ -518,6 +535,16 @@ absl::StatusOr<std::span<ColumnSwap>> Program::RunInPlace(RunState& state) {
                 static_cast<size_t>(update.rows * WidthOf(update.type)));
   }
   return std::span<ColumnSwap>(impl_->swaps);
+}
+
+void Program::ReleaseMemory(RunState& state) {
+  state.prepared_for = 0;
+  state.step_states.clear();
+  state.arena = nullptr;
+  state.scratch = nullptr;
+  for (ColumnUpdate& update : impl_->updates) {
+    for (ColumnUpdate::Turn& turn : update.turns) turn = {};
+  }
 }
 
 const ProgramStats& Program::stats() const { return impl_->stats; }

@@ -63,6 +63,8 @@ class Program {
   // holds the replaced one. The swaps are the program's, valid until the next run. On error nothing
   // has happened. REQUIRES: updates_in_place().
   absl::StatusOr<std::span<ColumnSwap>> RunInPlace(RunState& state);
+  // Lets go of the memory that runs keep for the next one, which then makes it again.
+  void ReleaseMemory(RunState& state);
   // Rows that each output of an in-place program updates, in the statement's order.
   const std::vector<int64_t>& affected_in_place() const;
 

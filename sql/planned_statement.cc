@@ -250,6 +250,10 @@ void PlannedStatement::ReleaseTables() {
   for (auto& [id, table] : state_.tables) table.reset();
 }
 
+void PlannedStatement::ReleaseMemory() {
+  if (program_ != nullptr) program_->ReleaseMemory(state_);
+}
+
 absl::Status PlannedStatement::SetParameters(const std::vector<ExprRef>& values) {
   const std::vector<TypeId>& types = statement_.parameters;
   if (values.size() != types.size()) {

@@ -79,6 +79,8 @@ class PlannedStatement {
   void ResetTables();
   // Lets go of the tables of the last run; the map keeps its nodes.
   void ReleaseTables();
+  // Lets go of the program's working memory; the next run makes it again.
+  void ReleaseMemory();
 
   // Converts values to the statement's parameter types, into state().parameters. Constants of any
   // type.

@@ -14,7 +14,7 @@
 namespace adjoin {
 namespace {
 
-// Compiled programs hold working memory, and few texts repeat: a short cache of texts of sane size.
+// Few texts repeat: a short cache of the plans of texts of sane size.
 constexpr size_t kCachedStatements = 16;
 constexpr size_t kLongestCachedText = 256 * 1024;
 
@@ -65,7 +65,7 @@ absl::Status Session::RunScript(std::string_view sql,
                                 const std::function<void(Result)>& on_result) {
   control_.cancelled.store(false);
   if (PlannedStatement* cached = FindCached(sql)) {
-    ADJOIN_ASSIGN_OR_RETURN(Result result, AsStatement([&] { return RunPlanned(*cached); }));
+    ADJOIN_ASSIGN_OR_RETURN(Result result, AsStatement([&] { return RunUnprepared(*cached); }));
     on_result(std::move(result));
     return absl::OkStatus();
   }
@@ -95,7 +95,7 @@ absl::StatusOr<Session::Result> Session::RunStatement(ParsedStatement statement,
   auto planned =
       std::make_unique<PlannedStatement>(std::move(statement.tree), std::move(statement.text));
   PlannedStatement& running = *planned;
-  absl::StatusOr<Result> result = RunPlanned(running);
+  absl::StatusOr<Result> result = RunUnprepared(running);
   if (result.ok() && cacheable) Cache(cache_key, std::move(planned));
   return result;
 }
@@ -155,23 +155,20 @@ void Session::PrepareState(PlannedStatement& planned) {
 }
 
 absl::StatusOr<Session::Result> Session::RunPlanned(PlannedStatement& planned) {
-  absl::StatusOr<Result> result = RunPlannedOnce(planned);
-  planned.ReleaseTables();
-  // Other statements' working memory is worth less than this one's success. What it did so far is
-  // in no table yet.
-  const bool cached = std::any_of(cache_.begin(), cache_.end(), [&](const CachedStatement& entry) {
-    return entry.planned.get() == &planned;
-  });
-  if (result.ok() || cached || cache_.empty() ||
-      SqlStateOf(result.status()) != sqlstate::kOutOfMemory)
-    return result;
-  cache_.clear();
-  result = RunPlannedOnce(planned);
+  absl::StatusOr<Result> result = RunWithTables(planned);
   planned.ReleaseTables();
   return result;
 }
 
-absl::StatusOr<Session::Result> Session::RunPlannedOnce(PlannedStatement& planned) {
+// Its plan is worth keeping for the next time, its working memory is not: the loss of GPT base,
+// read once, held 74 MB.
+absl::StatusOr<Session::Result> Session::RunUnprepared(PlannedStatement& planned) {
+  absl::StatusOr<Result> result = RunPlanned(planned);
+  planned.ReleaseMemory();
+  return result;
+}
+
+absl::StatusOr<Session::Result> Session::RunWithTables(PlannedStatement& planned) {
   PrepareState(planned);
   if (!planned.is_bound()) ADJOIN_RETURN_IF_ERROR(planned.Bind(transaction_.State(), settings_));
   const size_t given = planned.state().parameters.size();

@@ -64,7 +64,8 @@ class Session {
                                      bool ends_transaction = false);
   absl::StatusOr<Result> RunStatement(ParsedStatement statement, std::string_view cache_key);
   absl::StatusOr<Result> RunPlanned(PlannedStatement& planned);
-  absl::StatusOr<Result> RunPlannedOnce(PlannedStatement& planned);
+  absl::StatusOr<Result> RunUnprepared(PlannedStatement& planned);
+  absl::StatusOr<Result> RunWithTables(PlannedStatement& planned);
   absl::StatusOr<Result> RunInPlace(PlannedStatement& planned);
   absl::StatusOr<Result> FinishRun(const PlannedStatement& planned, ProgramResult result);
   absl::StatusOr<CatalogWriter*> Write() {

@@ -69,7 +69,8 @@ TEST(TaskPoolTest, OneThreadRunsInOrderOnTheCaller) {
   seen.blocks.reserve(10);
   pool.ForEachBlockNoFail(
       10,
-      [](void* context, int64_t b) {
+      [](void* context, int64_t b, int slot) {
+        EXPECT_EQ(slot, 0);
         auto* s = static_cast<Seen*>(context);
         s->blocks.push_back(b);
         s->thread = std::this_thread::get_id();
@@ -77,6 +78,28 @@ TEST(TaskPoolTest, OneThreadRunsInOrderOnTheCaller) {
       &seen);
   EXPECT_EQ(seen.blocks, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
   EXPECT_EQ(seen.thread, std::this_thread::get_id());
+}
+
+TEST(TaskPoolTest, NoTwoRunningBodiesHaveOneSlot) {
+  TaskPool pool(3);
+  struct Seen {
+    std::atomic<int> running[3] = {};
+    std::atomic<int> clashes{0};
+    std::atomic<int64_t> blocks{0};
+  } seen;
+  for (int run = 0; run < 20; ++run) {
+    pool.ForEachBlockNoFail(
+        200,
+        [](void* context, int64_t, int slot) {
+          auto* s = static_cast<Seen*>(context);
+          if (s->running[slot].fetch_add(1) != 0) ++s->clashes;
+          ++s->blocks;
+          s->running[slot].fetch_sub(1);
+        },
+        &seen);
+  }
+  EXPECT_EQ(seen.clashes, 0);
+  EXPECT_EQ(seen.blocks, 20 * 200);
 }
 
 TEST(TaskPoolTest, NestsAndServesSeveralCallers) {

@@ -27,14 +27,14 @@ absl::Status Multiply(const std::vector<ContractAxis>& axes, const Staircase& st
   mask.present = checked;
   mask.checked = {1, 0};
   mask.checked_cells = std::ssize(run.b);
-  const ContractStep step(0, TypeId::kFloat64, axes, {0, 0}, {1, 0}, {2, 0}, mask, stairs, "test");
+  const ContractStep step(TypeId::kFloat64, axes, {0, 0}, {1, 0}, {2, 0}, mask, stairs, "test");
   run.skips = step.Describe().find("staircase") != std::string::npos;
   RunState state;
   state.bases = {reinterpret_cast<std::byte*>(run.a.data()),
                  reinterpret_cast<std::byte*>(run.b.data()),
                  reinterpret_cast<std::byte*>(run.c.data())};
-  state.step_states.resize(1);
-  ADJOIN_RETURN_IF_ERROR(step.Prepare(state));
+  ADJOIN_ASSIGN_OR_RETURN(state.scratch,
+                          Buffer::Allocate(step.scratch_bytes(), std::make_shared<MemoryBudget>()));
   return step.Run(state);
 }
 

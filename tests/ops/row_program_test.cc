@@ -200,9 +200,10 @@ class RandomProgram {
     const RowProgram program = std::move(builder_).Build();
     ASSERT_EQ(program.rows(), rows_);
     ASSERT_EQ(program.length(), length_);
+    state_.budget = std::make_shared<MemoryBudget>();
     for (auto& array : arrays_) state_.bases.push_back(array->data());
     RowProgram::Worker worker;
-    program.Prepare(state_, worker);
+    ASSERT_TRUE(program.Prepare(state_, worker).ok());
     for (int64_t row = 0; row < rows_;) {
       int64_t n = std::min(program.block_rows(), rows_ - row);
       if (random_.OneIn(4)) n = 1 + random_.Below(n);
@@ -479,6 +480,7 @@ TEST(RowProgramTest, IsItsExpressions) {
 
 RunState StateOver(std::vector<std::byte*> bases, TaskPool* pool) {
   RunState state;
+  state.budget = std::make_shared<MemoryBudget>();
   state.bases = std::move(bases);
   state.step_states.resize(1);
   state.pool = pool;

@@ -355,6 +355,12 @@ class RandomGraph {
         std::memcpy(c.address.In(state_) + i * 8, &v, 8);
       }
     }
+    state_.budget = std::make_shared<MemoryBudget>();
+    int64_t scratch = 64;
+    for (const auto& step : program.steps) scratch = std::max(scratch, step->scratch_bytes());
+    auto memory = Buffer::Allocate(scratch, state_.budget);
+    ASSERT_TRUE(memory.ok());
+    state_.scratch = *memory;
     state_.step_states.clear();
     state_.step_states.resize(program.steps.size());
     for (const auto& step : program.steps) ASSERT_TRUE(step->Prepare(state_).ok());

@@ -283,6 +283,22 @@ TEST_F(ConnectionTest, TheMemoryLimitHolds) {
   EXPECT_EQ(Rows("SELECT COUNT(*) FROM t"), "1000\n");
 }
 
+TEST_F(ConnectionTest, OnlyPreparedStatementsKeepWorkingMemory) {
+  Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION);"
+      "INSERT INTO t SELECT i, i FROM generate_series(1, 10000) AS s(i)");
+  const int64_t before = database_.memory_used();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Rows("SELECT SUM(v * v) FROM t"), i == 0 ? "333383335000\n" : "333483355000\n");
+    Run("UPDATE t SET v = v + 1");
+    EXPECT_EQ(database_.memory_used(), before);
+  }
+  // Two columns take turns: the table's, and one that the statement keeps for its next run.
+  Run("PREPARE next AS UPDATE t SET v = v + 1; EXECUTE next; EXECUTE next");
+  const int64_t prepared = database_.memory_used();
+  Run("DEALLOCATE next");
+  EXPECT_LE(database_.memory_used(), prepared - 80000);
+}
+
 TEST_F(ConnectionTest, PrepareExecuteDeallocate) {
   Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION); INSERT INTO t VALUES (1, 0.5), "
       "(2, 1.5)");
