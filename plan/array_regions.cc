@@ -193,8 +193,8 @@ class Former {
       fit.extents.push_back(space[a]);
       fit.in_row.push_back(false);
     }
-    // New axes run along the rows of a region that had none. Its reductions fix the rows, also those
-    // over no axes at all.
+    // New axes run along the rows of a region that had none. Its reductions fix the rows, also
+    // those over no axes at all.
     const size_t old = region.extents.size();
     if (fit.extents.size() > old) {
       if (region.has_rows) return {};
