@@ -213,6 +213,23 @@ TEST(FormRegionsTest, AProductBetweenTwoMembersKeepsThemApart) {
   ExpectRuns(g, plan, z + 1);
 }
 
+// b joins a's region, and brings along that it needs p: so does the product c of a from then on,
+// and what reads c cannot join p's region.
+TEST(FormRegionsTest, WhatAMemberNeedsIsNeededByTheRegionsReaders) {
+  Graph g;
+  const int w = g.Input({6, 6}), u = g.Input({6});
+  const int p = g.Map({6}, {{u, {0}}, {u, {0}}});
+  const int a = g.Map({6, 6}, {{w, {0, 1}}, {w, {0, 1}}});
+  const int c = g.Contract({6, 6}, 1, {a, {0, 1}}, {u, {1}});
+  const int b = g.Map({6, 6}, {{a, {0, 1}}, {p, {0}}});
+  const int q = g.Map({6}, {{p, {0}}, {c, {0}}});
+  const ArrayPlan plan = g.Form();
+  EXPECT_EQ(RegionOf(plan, a), RegionOf(plan, b));
+  EXPECT_NE(RegionOf(plan, p), RegionOf(plan, q));
+  EXPECT_EQ(plan.units.size(), 4u);
+  ExpectRuns(g, plan, q + 1);
+}
+
 TEST(FormRegionsTest, AViewOfAMemberIsNotMerged) {
   Graph g;
   const int x = g.Input({8});
@@ -275,7 +292,12 @@ TEST(FormRegionsTest, RowsThatAreTooLongAreNoRegion) {
   Graph g;
   const int x = g.Input({2, RowProgram::kLongestRow + 1});
   const int sum = g.Reduce({2, RowProgram::kLongestRow + 1}, 1, {x, {0, 1}});
-  EXPECT_EQ(RegionOf(g.Form(), sum), -1);
+  // Nor does a region without rows take such in.
+  const int short_one = g.Map({2}, {{sum, {0}}, {sum, {0}}});
+  const int wide = g.Map({2, RowProgram::kLongestRow + 1}, {{short_one, {0}}, {x, {0, 1}}});
+  const ArrayPlan plan = g.Form();
+  EXPECT_EQ(RegionOf(plan, sum), -1);
+  EXPECT_NE(RegionOf(plan, short_one), RegionOf(plan, wide));
 }
 
 // ---- Random graphs.
