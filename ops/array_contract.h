@@ -46,8 +46,8 @@ class ContractStep final : public Step {
     ArrayAddress checked;
     int64_t checked_cells = 0;
   };
-  ContractStep(TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
-               ArrayAddress b, ArrayAddress c, Mask mask, Staircase stairs, std::string label);
+  ContractStep(TypeId type, std::vector<ContractAxis> axes, ArrayAddress a, ArrayAddress b,
+               ArrayAddress c, Mask mask, Staircase stairs, std::string label);
   int64_t scratch_bytes() const override;
   absl::Status Run(RunState& state) const override;
   std::string Describe() const override;
