@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,11 +36,18 @@ absl::Status MemoryBudget::Charge(int64_t bytes) {
       return OutOfMemory(bytes, absl::StrCat(": ", before, " of ", most, " bytes are in use"));
     }
   } while (!used_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
-  int64_t highest = peak();
-  while (highest < before + bytes &&
-         !peak_.compare_exchange_weak(highest, before + bytes, std::memory_order_relaxed)) {
-  }
+  NotePeak(before + bytes);
   return absl::OkStatus();
+}
+
+void MemoryBudget::ChargeAnyway(int64_t bytes) {
+  NotePeak(used_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+}
+
+void MemoryBudget::NotePeak(int64_t used) {
+  int64_t highest = peak();
+  while (highest < used && !peak_.compare_exchange_weak(highest, used, std::memory_order_relaxed)) {
+  }
 }
 
 void MemoryBudget::Release(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
@@ -48,12 +56,27 @@ absl::StatusOr<std::shared_ptr<Buffer>> Buffer::Allocate(int64_t bytes,
                                                          std::shared_ptr<MemoryBudget> budget) {
   ADJOIN_DCHECK(bytes >= 0);
   if (bytes > INT64_MAX - 2 * kPadding) return OutOfMemory(bytes, "");
+  ADJOIN_RETURN_IF_ERROR(budget->Charge(AllocatedBytes(bytes)));
+  std::shared_ptr<Buffer> buffer = AllocateCharged(bytes, std::move(budget));
+  if (buffer == nullptr) return OutOfMemory(bytes, "");
+  return buffer;
+}
+
+std::shared_ptr<Buffer> Buffer::AllocateAnyway(int64_t bytes,
+                                               std::shared_ptr<MemoryBudget> budget) {
+  budget->ChargeAnyway(AllocatedBytes(bytes));
+  std::shared_ptr<Buffer> buffer = AllocateCharged(bytes, std::move(budget));
+  if (buffer == nullptr) throw std::bad_alloc();
+  return buffer;
+}
+
+std::shared_ptr<Buffer> Buffer::AllocateCharged(int64_t bytes,
+                                                std::shared_ptr<MemoryBudget> budget) {
   const int64_t allocated = AllocatedBytes(bytes);
-  ADJOIN_RETURN_IF_ERROR(budget->Charge(allocated));
   void* data = std::aligned_alloc(kAlignment, static_cast<size_t>(allocated));
   if (data == nullptr) {
     budget->Release(allocated);
-    return OutOfMemory(bytes, "");
+    return nullptr;
   }
   std::memset(static_cast<char*>(data) + bytes, 0, static_cast<size_t>(allocated - bytes));
   std::shared_ptr<Buffer> buffer(new Buffer());

@@ -15,6 +15,8 @@ class MemoryBudget {
   explicit MemoryBudget(int64_t limit_bytes = INT64_MAX) : limit_(limit_bytes) {}
   // ResourceExhausted (53200) when `bytes` more would pass the limit; then nothing is charged.
   absl::Status Charge(int64_t bytes);
+  // Past the limit if need be: what is charged next is refused.
+  void ChargeAnyway(int64_t bytes);
   void Release(int64_t bytes);
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
   int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
@@ -26,6 +28,7 @@ class MemoryBudget {
   std::atomic<int64_t> used_{0};
   std::atomic<int64_t> peak_{0};
   std::atomic<int64_t> limit_;
+  void NotePeak(int64_t used);
 };
 
 // 64-byte-aligned memory with 64 readable bytes of padding after its end. Contents start undefined.
@@ -34,6 +37,9 @@ class Buffer {
  public:
   static absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t bytes,
                                                           std::shared_ptr<MemoryBudget> budget);
+  // Past the limit if need be, for callers that cannot fail. std::bad_alloc where there is none.
+  static std::shared_ptr<Buffer> AllocateAnyway(int64_t bytes,
+                                                std::shared_ptr<MemoryBudget> budget);
   // Memory of somebody else (mapped files, Arrow imports); `owner` keeps it alive. Not charged,
   // read-only.
   static std::shared_ptr<const Buffer> Wrap(const void* data, int64_t bytes,
@@ -56,6 +62,9 @@ class Buffer {
 
  private:
   Buffer() = default;
+  // Of memory that is charged already; null where there is none.
+  static std::shared_ptr<Buffer> AllocateCharged(int64_t bytes,
+                                                 std::shared_ptr<MemoryBudget> budget);
   void* data_ = nullptr;
   int64_t size_ = 0;
   std::shared_ptr<MemoryBudget> budget_;  // null for wrapped memory

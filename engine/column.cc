@@ -75,6 +75,14 @@ absl::Status StoreElement(const Value& value, TypeId type, void* out) {
   return absl::OkStatus();
 }
 
+template <typename T>
+void FillCoordinates(const Column::Coordinates& c, int64_t length, T* out) {
+  for (int64_t row = 0; row < length;) {
+    for (int64_t i = 0; i < c.extent; ++i, row += c.inner)
+      std::fill_n(out + row, c.inner, static_cast<T>(c.origin + i));
+  }
+}
+
 // A copy of the first `used` bytes in a buffer of `bytes`.
 absl::StatusOr<std::shared_ptr<Buffer>> Resize(const std::shared_ptr<Buffer>& old, int64_t used,
                                                int64_t bytes,
@@ -100,11 +108,45 @@ Column::Column(TypeId type, int64_t length, std::shared_ptr<const Buffer> values
     : type_(type),
       length_(length),
       null_count_(validity == nullptr ? 0 : CountNulls(validity->as<uint8_t>(), length)),
+      data_(values->data()),
       values_(std::move(values)),
       validity_(std::move(validity)),
       dictionary_(std::move(dictionary)) {
   ADJOIN_DCHECK(values_ != nullptr && values_->size() >= length * WidthOf(type));
   ADJOIN_DCHECK(type != TypeId::kText || dictionary_ != nullptr);
+}
+
+Column::Column(TypeId type, int64_t length, Coordinates coordinates,
+               std::shared_ptr<MemoryBudget> budget)
+    : type_(type),
+      length_(length),
+      null_count_(0),
+      data_(nullptr),
+      computed_(std::make_unique<Computed>()) {
+  ADJOIN_DCHECK(type == TypeId::kInt16 || type == TypeId::kInt32 || type == TypeId::kInt64);
+  computed_->coordinates = coordinates;
+  computed_->budget = std::move(budget);
+}
+
+const void* Column::Compute() const {
+  if (computed_ == nullptr) return nullptr;  // an empty column of somebody else's memory
+  std::call_once(computed_->once, [this] {
+    const Coordinates& c = computed_->coordinates;
+    auto buffer = Buffer::AllocateAnyway(length_ * WidthOf(type_), computed_->budget);
+    switch (type_) {
+      case TypeId::kInt16:
+        FillCoordinates(c, length_, buffer->mutable_as<int16_t>());
+        break;
+      case TypeId::kInt32:
+        FillCoordinates(c, length_, buffer->mutable_as<int32_t>());
+        break;
+      default:
+        FillCoordinates(c, length_, buffer->mutable_as<int64_t>());
+    }
+    values_ = std::move(buffer);
+    data_.store(values_->data(), std::memory_order_release);
+  });
+  return data_.load(std::memory_order_acquire);
 }
 
 Value Column::value(int64_t row) const {

@@ -1,8 +1,10 @@
 // Columns: immutable, shared, Arrow-compatible buffers.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +39,15 @@ class Column {
          std::shared_ptr<const Buffer> validity,
          std::shared_ptr<const Dictionary> dictionary = nullptr);
 
+  // Integers that follow from the row: origin + row / inner % extent, as a dim of a Grid table
+  // does. Nothing is stored until somebody reads them; then they are charged to `budget`, past its
+  // limit if need be. Three dims of BIGINT beside REAL values took six times the values' memory.
+  struct Coordinates {
+    int64_t origin, extent, inner;
+  };
+  Column(TypeId type, int64_t length, Coordinates coordinates,
+         std::shared_ptr<MemoryBudget> budget);
+
   TypeId type() const { return type_; }
   int64_t length() const { return length_; }
   bool has_nulls() const { return null_count_ > 0; }
@@ -47,20 +58,35 @@ class Column {
   // BOOLEAN: uint8_t; TEXT: int32_t codes.
   template <typename T>
   const T* values() const {
-    return values_->as<T>();
+    return static_cast<const T*>(data());
   }
-  const void* data() const { return values_->data(); }
-  const std::shared_ptr<const Buffer>& values_buffer() const { return values_; }
+  const void* data() const {
+    const void* known = data_.load(std::memory_order_acquire);
+    return known != nullptr ? known : Compute();
+  }
+  const std::shared_ptr<const Buffer>& values_buffer() const {
+    data();
+    return values_;
+  }
   const std::shared_ptr<const Buffer>& validity_buffer() const { return validity_; }
   const std::shared_ptr<const Dictionary>& dictionary() const { return dictionary_; }
   std::string_view text(int64_t row) const { return dictionary_->at(values<int32_t>()[row]); }
   Value value(int64_t row) const;
 
  private:
+  struct Computed {
+    Coordinates coordinates;
+    std::shared_ptr<MemoryBudget> budget;
+    std::once_flag once;
+  };
+  const void* Compute() const;
+
   TypeId type_;
   int64_t length_;
   int64_t null_count_;
-  std::shared_ptr<const Buffer> values_;
+  mutable std::atomic<const void*> data_;  // null: not computed yet
+  mutable std::shared_ptr<const Buffer> values_;
+  std::unique_ptr<Computed> computed_;
   std::shared_ptr<const Buffer> validity_;
   std::shared_ptr<const Dictionary> dictionary_;
 };

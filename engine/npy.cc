@@ -49,14 +49,6 @@ absl::StatusOr<ArrayColumns> ColumnsOfArray(const Schema& schema) {
   return result;
 }
 
-template <typename T>
-void FillAxis(int64_t extent, int64_t stride, int64_t n, T* out) {
-  for (int64_t row = 0; row < n;) {
-    for (int64_t x = 0; x < extent; ++x, row += stride)
-      std::fill_n(out + row, stride, static_cast<T>(x));
-  }
-}
-
 absl::StatusOr<ColumnRef> AxisColumn(const Field& field, int64_t extent, int64_t stride, int64_t n,
                                      const std::shared_ptr<MemoryBudget>& budget) {
   const int64_t most = field.type == TypeId::kInt16   ? INT16_MAX
@@ -68,18 +60,8 @@ absl::StatusOr<ColumnRef> AxisColumn(const Field& field, int64_t extent, int64_t
         absl::StrCat("column \"", field.name, "\" of type ", ToAbsl(TypeName(field.type)),
                      " cannot number an axis of ", extent));
   }
-  ADJOIN_ASSIGN_OR_RETURN(auto values, Buffer::Allocate(n * WidthOf(field.type), budget));
-  switch (field.type) {
-    case TypeId::kInt16:
-      FillAxis(extent, stride, n, values->mutable_as<int16_t>());
-      break;
-    case TypeId::kInt32:
-      FillAxis(extent, stride, n, values->mutable_as<int32_t>());
-      break;
-    default:
-      FillAxis(extent, stride, n, values->mutable_as<int64_t>());
-  }
-  return std::make_shared<const Column>(field.type, n, std::move(values), nullptr);
+  return std::make_shared<const Column>(field.type, n, Column::Coordinates{0, extent, stride},
+                                        budget);
 }
 
 bool NeedsReordering(const NpyHeader& header) {

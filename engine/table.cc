@@ -125,7 +125,25 @@ absl::StatusOr<std::shared_ptr<const Table>> Table::Make(Schema schema,
       ADJOIN_ASSIGN_OR_RETURN(column, Permute(*column, found.row_order->as<int64_t>(), budget));
     }
   }
-  return MakeUnchecked(std::move(schema), std::move(columns), num_rows, std::move(found.shape));
+  return WithComputedDims(
+      MakeUnchecked(std::move(schema), std::move(columns), num_rows, std::move(found.shape)),
+      budget);
+}
+
+std::shared_ptr<const Table> Table::WithComputedDims(std::shared_ptr<const Table> table,
+                                                     const std::shared_ptr<MemoryBudget>& budget) {
+  if (!table->grid_.has_value()) return table;
+  const GridShape& grid = *table->grid_;
+  std::vector<ColumnRef> columns = table->columns_;
+  int64_t inner = table->num_rows_;
+  for (size_t d = 0; d < grid.extents.size(); ++d) {
+    inner /= std::max<int64_t>(grid.extents[d], 1);
+    ColumnRef& column = columns[static_cast<size_t>(table->schema_.dims[d])];
+    column = std::make_shared<const Column>(
+        column->type(), table->num_rows_,
+        Column::Coordinates{grid.origins[d], grid.extents[d], inner}, budget);
+  }
+  return MakeUnchecked(table->schema_, std::move(columns), table->num_rows_, grid);
 }
 
 std::shared_ptr<const Table> Table::MakeUnchecked(Schema schema, std::vector<ColumnRef> columns,

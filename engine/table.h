@@ -53,6 +53,11 @@ class Table {
                                                     int64_t num_rows,
                                                     std::optional<GridShape> grid = std::nullopt);
 
+  // The table; a Grid one with dims that are computed from its shape when they are first read, then
+  // charged to `budget`.
+  static std::shared_ptr<const Table> WithComputedDims(std::shared_ptr<const Table> table,
+                                                       const std::shared_ptr<MemoryBudget>& budget);
+
   const Schema& schema() const { return schema_; }
   int64_t num_rows() const { return num_rows_; }
   int num_columns() const { return static_cast<int>(columns_.size()); }

@@ -70,6 +70,13 @@ absl::StatusOr<ColumnRef> GridRowsStep::MakeColumn(const RunState& state,
                                                    const GridRowsColumn& column,
                                                    const std::vector<int64_t>* kept,
                                                    int64_t rows) const {
+  if (column.axis >= 0 && kept == nullptr && !column.nullable) {
+    const auto axis = static_cast<size_t>(column.axis);
+    int64_t inner = 1;
+    for (size_t a = axis + 1; a < extents_.size(); ++a) inner *= extents_[a];
+    return std::make_shared<const Column>(
+        column.type, rows, Column::Coordinates{column.origin, extents_[axis], inner}, state.budget);
+  }
   ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values,
                           Buffer::Allocate(rows * WidthOf(column.type), state.budget));
   std::vector<int64_t> coordinate(extents_.size(), 0);

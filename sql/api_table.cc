@@ -44,22 +44,6 @@ absl::StatusOr<ColumnRef> BuildColumn(Type type, const void* values, int64_t len
   return builder.Finish();
 }
 
-// The coordinates along one dim of a grid, row-major: each repeated `inner` times, the whole cycle
-// over and over.
-absl::StatusOr<ColumnRef> DimColumn(int64_t rows, int64_t extent, int64_t inner,
-                                    std::shared_ptr<MemoryBudget> budget) {
-  ADJOIN_ASSIGN_OR_RETURN(const std::shared_ptr<Buffer> buffer,
-                          Buffer::Allocate(rows * WidthOf(TypeId::kInt64), std::move(budget)));
-  auto* out = buffer->mutable_as<int64_t>();
-  for (int64_t row = 0; row < rows;) {
-    for (int64_t i = 0; i < extent; ++i) {
-      std::fill_n(out + row, inner, i);
-      row += inner;
-    }
-  }
-  return std::make_shared<Column>(TypeId::kInt64, rows, buffer, nullptr);
-}
-
 // The product of the extents; an error where one is negative or the product does not fit.
 absl::StatusOr<int64_t> NumCells(const std::vector<int64_t>& extents) {
   int64_t cells = 1;
@@ -152,8 +136,8 @@ absl::StatusOr<Table> Table::Grid(const std::vector<std::string>& dims,
   int64_t inner = rows;
   for (size_t i = 0; i < dims.size(); ++i) {
     inner = extents[i] == 0 ? 0 : inner / extents[i];
-    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, DimColumn(rows, extents[i], inner, budget));
-    columns.push_back(std::move(column));
+    columns.push_back(std::make_shared<const Column>(
+        TypeId::kInt64, rows, Column::Coordinates{0, extents[i], inner}, budget));
     schema.fields.push_back({dims[i], Type::kBigInt, true});
     schema.dims.push_back(static_cast<int>(i));
   }

@@ -169,7 +169,9 @@ absl::StatusOr<Session::Result> Session::Run(const Truncate& s, const std::strin
 absl::Status Session::CreateBaseTable(const std::string& name, const TableRef& table) {
   return AsStatement([&]() -> absl::StatusOr<Result> {
            ADJOIN_ASSIGN_OR_RETURN(CatalogWriter* const writer, Write());
-           ADJOIN_RETURN_IF_ERROR(writer->CreateTable(name, table).status());
+           ADJOIN_RETURN_IF_ERROR(
+               writer->CreateTable(name, Table::WithComputedDims(table, database_->budget()))
+                   .status());
            return Result();
          })
       .status();
@@ -190,7 +192,7 @@ absl::StatusOr<Session::Result> Session::Replace(const std::string& name, const 
                     absl::StrCat("the columns given are not those of table \"", name, "\""));
   }
   if (schema == given) {
-    writer->Replace(entry->id, table);
+    writer->Replace(entry->id, Table::WithComputedDims(table, database_->budget()));
     return Result();
   }
   ADJOIN_ASSIGN_OR_RETURN(TableRef checked, Table::Make(schema, table->columns(), table->num_rows(),

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "engine/status.h"
 
 namespace adjoin {
@@ -130,6 +132,26 @@ TEST(ColumnBuilderTest, StopsAtTheBudget) {
   const auto column = builder.Finish();
   ASSERT_TRUE(column.ok());
   EXPECT_EQ((*column)->length(), appended);
+}
+
+// Two threads ask at once; nothing is charged before, and the limit holds nobody up.
+TEST(ColumnTest, CoordinatesAreComputedWhenRead) {
+  auto budget = std::make_shared<MemoryBudget>(40);
+  {
+    const Column column(TypeId::kInt32, 12, Column::Coordinates{5, 3, 2}, budget);
+    EXPECT_EQ(column.length(), 12);
+    EXPECT_FALSE(column.has_nulls());
+    EXPECT_EQ(budget->used(), 0);
+    std::thread other([&] { EXPECT_EQ(column.values<int32_t>()[11], 7); });
+    EXPECT_EQ(column.value(3), Value::Int(6));
+    other.join();
+    const auto* values = column.values_buffer()->as<int32_t>();
+    EXPECT_EQ(std::vector<int32_t>(values, values + 12),
+              (std::vector<int32_t>{5, 5, 6, 6, 7, 7, 5, 5, 6, 6, 7, 7}));
+    EXPECT_GE(budget->used(), 48);
+    EXPECT_FALSE(Buffer::Allocate(1, budget).ok());
+  }
+  EXPECT_EQ(budget->used(), 0);
 }
 
 TEST(ColumnBuilderTest, EmptyColumn) {

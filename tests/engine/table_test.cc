@@ -48,6 +48,23 @@ TEST(TableTest, FindsAGridInOrder) {
   EXPECT_EQ(*(*table)->grid(), expected);
 }
 
+TEST(TableTest, DimsOfAGridTakeNoMemoryUntilRead) {
+  auto budget = std::make_shared<MemoryBudget>();
+  const auto table = Table::Make(
+      kMatrix, {Bigints({5, 5, 6, 6}), Bigints({-1, 0, -1, 0}), Doubles({1, 2, 3, 4})}, 4, budget);
+  ASSERT_TRUE(table.ok());
+  EXPECT_EQ(budget->used(), 0);
+  EXPECT_EQ((*table)->value(2, 0), Value::Int(6));
+  EXPECT_GE(budget->used(), 32);
+  EXPECT_EQ((*table)->value(3, 1), Value::Int(0));
+  // Another budget starts anew.
+  auto other = std::make_shared<MemoryBudget>();
+  const TableRef moved = Table::WithComputedDims(*table, other);
+  EXPECT_EQ(other->used(), 0);
+  EXPECT_EQ(moved->value(1, 1), Value::Int(0));
+  EXPECT_GE(other->used(), 32);
+}
+
 TEST(TableTest, SortsAGridInAnotherOrder) {
   const auto table = Matrix({1, 0, 0, 1}, {0, 1, 0, 1}, {10, 1, 0, 11});
   ASSERT_TRUE(table.ok());

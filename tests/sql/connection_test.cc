@@ -299,6 +299,21 @@ TEST_F(ConnectionTest, OnlyPreparedStatementsKeepWorkingMemory) {
   EXPECT_LE(database_.memory_used(), prepared - 80000);
 }
 
+// What the caller made is the caller's memory; dims belong to the database once they are read.
+TEST_F(ConnectionTest, DimsOfAGridAreMadeWhereRowsReadThem) {
+  const std::vector<float> values(3000, 1.0f);
+  const auto grid = Table::Grid({"i", "j"}, {30, 100}, *ColumnData::Copy<float>(values));
+  ASSERT_TRUE(grid.ok());
+  ASSERT_TRUE(connection_.CreateTable("t", *grid).ok());
+  Run("CREATE TABLE u (i BIGINT, j BIGINT, val REAL, PRIMARY KEY (i, j))");
+  ASSERT_TRUE(connection_.ReplaceTable("u", *grid).ok());
+  EXPECT_EQ(database_.memory_used(), 0);
+  EXPECT_EQ(Rows("SELECT i, SUM(val) AS s FROM t GROUP BY i HAVING i = 3"), "3 | 100\n");
+  EXPECT_EQ(database_.memory_used(), 0);
+  EXPECT_EQ(Rows("SELECT COUNT(DISTINCT i) FROM t"), "30\n");
+  EXPECT_GE(database_.memory_used(), 3000 * 8);
+}
+
 TEST_F(ConnectionTest, PrepareExecuteDeallocate) {
   Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION); INSERT INTO t VALUES (1, 0.5), "
       "(2, 1.5)");
