@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <new>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -66,7 +66,7 @@ std::shared_ptr<Buffer> Buffer::AllocateAnyway(int64_t bytes,
                                                std::shared_ptr<MemoryBudget> budget) {
   budget->ChargeAnyway(AllocatedBytes(bytes));
   std::shared_ptr<Buffer> buffer = AllocateCharged(bytes, std::move(budget));
-  if (buffer == nullptr) throw std::bad_alloc();
+  if (buffer == nullptr) std::terminate();
   return buffer;
 }
 

@@ -37,7 +37,8 @@ class Buffer {
  public:
   static absl::StatusOr<std::shared_ptr<Buffer>> Allocate(int64_t bytes,
                                                           std::shared_ptr<MemoryBudget> budget);
-  // Past the limit if need be, for callers that cannot fail. std::bad_alloc where there is none.
+  // Past the limit if need be, for callers that cannot fail. Where the machine has none, the
+  // process ends.
   static std::shared_ptr<Buffer> AllocateAnyway(int64_t bytes,
                                                 std::shared_ptr<MemoryBudget> budget);
   // Memory of somebody else (mapped files, Arrow imports); `owner` keeps it alive. Not charged,
