@@ -256,7 +256,8 @@ ArrayGraph::Bands ArrayGraph::BandsOf(int id) const {
 // ALL, ANY and counts of a mask follow from the lengths of its runs.
 ArrayGraph::Cells ArrayGraph::ReduceBands(const ArrayNode& n) const {
   const bool counts = n.reduce == ReduceOp::kSum;
-  if (n.op != ArrayOp::kReduce || n.space.size() != 2 || n.operands[0].axes.size() != 2 ||
+  if (n.op != ArrayOp::kReduce || n.space.size() != 2 || n.shape.size() == 2 ||
+      n.operands[0].axes.size() != 2 ||
       (!counts && n.reduce != ReduceOp::kAny && n.reduce != ReduceOp::kAll)) {
     return nullptr;
   }
