@@ -1,6 +1,8 @@
 // Row-wise arithmetic, comparison, selection and bits. Plain loops that the compiler vectorises:
 // each operation is one correctly rounded IEEE operation or exact, so every variant, body and tail
 // give the same bits.
+#include "kernels/arithmetic.h"
+
 #include "kernels/map.h"
 #include "kernels/simd.h"
 
@@ -207,32 +209,8 @@ struct Not {
   static ADJOIN_INLINE uint8_t Apply(uint8_t x) { return x ^ 1; }
 };
 
-// --- Floats.
+// --- Floats, beside those of arithmetic.h.
 
-struct Add {
-  template <typename T>
-  static ADJOIN_INLINE T Apply(T x, T y) {
-    return x + y;
-  }
-};
-struct Subtract {
-  template <typename T>
-  static ADJOIN_INLINE T Apply(T x, T y) {
-    return x - y;
-  }
-};
-struct Multiply {
-  template <typename T>
-  static ADJOIN_INLINE T Apply(T x, T y) {
-    return x * y;
-  }
-};
-struct Divide {
-  template <typename T>
-  static ADJOIN_INLINE T Apply(T x, T y) {
-    return x / y;
-  }
-};
 struct Negate {
   template <typename T>
   static ADJOIN_INLINE T Apply(T x) {
@@ -276,12 +254,6 @@ struct Sign {  // of NaN and of either zero: 0, as PostgreSQL
   template <typename T>
   static ADJOIN_INLINE T Apply(T x) {
     return static_cast<T>((x > 0) - (x < 0));
-  }
-};
-struct Equal {
-  template <typename T>
-  static ADJOIN_INLINE uint8_t Apply(T x, T y) {
-    return SqlEqual(x, y);
   }
 };
 struct NotEqual {

@@ -6,8 +6,7 @@
 
 namespace adjoin::ADJOIN_ISA {
 
-// Part of the results' definition: the same for all variants and types.
-constexpr int64_t kBlockK = 256;
+constexpr int64_t kBlockK = kGemmBlockK;
 
 // Rows of a register tile: its rows x 2 accumulators leave registers for two of B and one of A.
 constexpr int kTileRows = kVectorBytes == 64 ? 12 : kVectorBytes == 32 ? 6 : 4;

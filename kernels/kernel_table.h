@@ -79,6 +79,8 @@ using ScalarKernel = ScalarError (*)(const void* const* args, const uint8_t* act
 // C(m,n) = alpha * A(m,k) B(k,n) [+ C]; strides in elements, any of them, nothing is copied to
 // transpose but into packed tiles in `scratch` (GemmScratchBytes, 64-byte aligned). Each C cell
 // sums k in order within fixed K blocks.
+inline constexpr int64_t kGemmBlockK =
+    256;  // part of the results' definition, for all variants and types
 template <typename T>
 struct GemmArgs {
   int64_t m, n, k;

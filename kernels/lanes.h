@@ -3,6 +3,7 @@
 // pairwise, then the blocks pairwise.
 #pragma once
 
+#include "kernels/arithmetic.h"
 #include "kernels/simd.h"
 
 namespace adjoin::ADJOIN_ISA {
@@ -30,14 +31,15 @@ struct Lanes {
 };
 static_assert(kWidth<float> <= kLanes);
 
-template <typename T>
-ADJOIN_INLINE T AddPairwise(const T* lane) {
-  T sum[kLanes];
-  for (int i = 0; i < kLanes; ++i) sum[i] = lane[i];
+// Neighbouring lanes pairwise, until one is left.
+template <typename F, typename T>
+ADJOIN_INLINE T CombineLanes(const T* lane) {
+  T value[kLanes];
+  for (int l = 0; l < kLanes; ++l) value[l] = lane[l];
   for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) sum[i] = sum[2 * i] + sum[2 * i + 1];
+    for (int l = 0; l < width; ++l) value[l] = F::Apply(value[2 * l], value[2 * l + 1]);
   }
-  return sum[0];
+  return value[0];
 }
 
 // Sums of blocks, combined as the bits of a counter carry: block 2i with 2i + 1, then pairs with
@@ -105,17 +107,23 @@ struct WidenedTerms {
   ADJOIN_INLINE double AddOne(int64_t i, double sum) const { return sum + x[i]; }
 };
 
+// The lanes' sums of terms [begin, end).
 template <typename Terms>
-ADJOIN_INLINE typename Terms::Type SumBlock(const Terms& terms, int64_t begin, int64_t end) {
-  using T = typename Terms::Type;
-  Lanes<T> sum;
+ADJOIN_INLINE void SumLanes(const Terms& terms, int64_t begin, int64_t end,
+                            typename Terms::Type* lane) {
+  Lanes<typename Terms::Type> sum;
   sum.Clear();
   int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) terms.Add(i, &sum);
-  T lane[kLanes];
   sum.Write(lane);
   for (int l = 0; i + l < end; ++l) lane[l] = terms.AddOne(i + l, lane[l]);
-  return AddPairwise(lane);
+}
+
+template <typename Terms>
+ADJOIN_INLINE typename Terms::Type SumBlock(const Terms& terms, int64_t begin, int64_t end) {
+  typename Terms::Type lane[kLanes];
+  SumLanes(terms, begin, end, lane);
+  return CombineLanes<Add>(lane);
 }
 
 // Sums kGroup whole blocks side by side: one block alone would wait for its own additions.
@@ -130,7 +138,7 @@ ADJOIN_INLINE void SumBlocks(const Terms& terms, int64_t begin, typename Terms::
   for (int g = 0; g < kGroup; ++g) {
     T lane[kLanes];
     sum[g].Write(lane);
-    sums[g] = AddPairwise(lane);
+    sums[g] = CombineLanes<Add>(lane);
   }
 }
 
@@ -151,53 +159,25 @@ ADJOIN_INLINE typename Terms::Type SumOf(const Terms& terms, int64_t n) {
   return blocks.Total();
 }
 
-// SQL's order lane by lane: all bits set where a < b.
-template <typename T>
-ADJOIN_INLINE auto LessLanes(const Vec<T>& a, const Vec<T>& b) {
-  return (a < b) | ((b != b) & (a == a));
-}
-struct Maximum {
-  template <typename T>
-  static ADJOIN_INLINE T Of(T a, T b) {
-    return SqlLess(a, b) ? b : a;
-  }
-  template <typename T>
-  static ADJOIN_INLINE Vec<T> OfLanes(const Vec<T>& a, const Vec<T>& b) {
-    return LessLanes<T>(a, b) ? b : a;
-  }
-};
-struct Minimum {
-  template <typename T>
-  static ADJOIN_INLINE T Of(T a, T b) {
-    return SqlLess(b, a) ? b : a;
-  }
-  template <typename T>
-  static ADJOIN_INLINE Vec<T> OfLanes(const Vec<T>& a, const Vec<T>& b) {
-    return LessLanes<T>(b, a) ? b : a;
-  }
-};
-
-// The extreme of 16 lanes; which of two zeros, or NaNs, wins follows from the lanes and not from
-// the register width.
+// The lanes' extremes. Which of two zeros, or NaNs, wins follows from the lanes and not from the
+// register width.
 template <typename F, typename T>
-T Extreme(const T* x, int64_t n) {
-  T lane[kLanes];
-  for (int l = 0; l < kLanes; ++l) lane[l] = x[l < n ? l : 0];
+ADJOIN_INLINE void ExtremeLanes(const T* x, int64_t n, T* lane) {
+  if (n < kLanes) {
+    for (int l = 0; l < kLanes; ++l) lane[l] = x[l < n ? l : 0];
+    return;
+  }
   Lanes<T> extreme;
-  extreme.Read(lane);
+  extreme.Read(x);
   int64_t i = kLanes;
   for (; i + kLanes <= n; i += kLanes) {
 #pragma GCC unroll 8
     for (int r = 0; r < Lanes<T>::kRegisters; ++r) {
-      extreme.r[r] = F::template OfLanes<T>(extreme.r[r], Load(x + i + r * Lanes<T>::kWidthUsed));
+      extreme.r[r] = F::Apply(extreme.r[r], Load(x + i + r * Lanes<T>::kWidthUsed));
     }
   }
   extreme.Write(lane);
-  for (int l = 0; i + l < n; ++l) lane[l] = F::Of(lane[l], x[i + l]);
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) lane[l] = F::Of(lane[2 * l], lane[2 * l + 1]);
-  }
-  return lane[0];
+  for (int l = 0; i + l < n; ++l) lane[l] = F::Apply(lane[l], x[i + l]);
 }
 
 }  // namespace

@@ -15,6 +15,13 @@ T Dot(const T* x, const T* y, int64_t n) {
 }
 double SumF32AsF64(const float* x, int64_t n) { return SumOf(WidenedTerms{x}, n); }
 
+template <typename F, typename T>
+T Extreme(const T* x, int64_t n) {
+  T lane[kLanes];
+  ExtremeLanes<F>(x, n, lane);
+  return CombineLanes<F>(lane);
+}
+
 template <typename T>
 void AddTo(const T* x, T* acc, int64_t n) {
 #pragma GCC ivdep
@@ -23,7 +30,7 @@ void AddTo(const T* x, T* acc, int64_t n) {
 template <typename F, typename T>
 void ExtremeTo(const T* x, T* acc, int64_t n) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) acc[i] = F::Of(acc[i], x[i]);
+  for (int64_t i = 0; i < n; ++i) acc[i] = F::Apply(acc[i], x[i]);
 }
 template <typename T>
 void Fill(T value, T* out, int64_t n) {

@@ -1,64 +1,11 @@
 // Rows side by side: their reductions, and arithmetic of their cells with one value a row. What
 // softmax, layer norm and their backwards are made of (ops/row_program.h).
+#include "kernels/arithmetic.h"
 #include "kernels/lanes.h"
 #include "kernels/simd.h"
 
 namespace adjoin::ADJOIN_ISA {
 namespace {
-
-struct Addition {
-  template <typename T>
-  static ADJOIN_INLINE T Of(T a, T b) {
-    return a + b;
-  }
-  template <typename T>
-  static ADJOIN_INLINE Vec<T> OfLanes(const Vec<T>& a, const Vec<T>& b) {
-    return a + b;
-  }
-};
-
-// The lanes of one row, tail included. Terms is as in lanes.h.
-struct AddRow {
-  template <typename Terms>
-  static ADJOIN_INLINE void Lanes16(const Terms& terms, int64_t n, typename Terms::Type* lane) {
-    using T = typename Terms::Type;
-    Lanes<T> sum;
-    sum.Clear();
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) terms.Add(i, &sum);
-    sum.Write(lane);
-    for (int l = 0; i + l < n; ++l) lane[l] = terms.AddOne(i + l, lane[l]);
-  }
-};
-
-template <typename F, typename T>
-ADJOIN_INLINE void ExtremeLanes(const T* x, int64_t n, T* lane) {
-  if (n < kLanes) {
-    for (int l = 0; l < kLanes; ++l) lane[l] = x[l < n ? l : 0];
-    return;
-  }
-  Lanes<T> extreme;
-  extreme.Read(x);
-  int64_t i = kLanes;
-  for (; i + kLanes <= n; i += kLanes) {
-#pragma GCC unroll 8
-    for (int r = 0; r < Lanes<T>::kRegisters; ++r) {
-      extreme.r[r] = F::template OfLanes<T>(extreme.r[r], Load(x + i + r * Lanes<T>::kWidthUsed));
-    }
-  }
-  extreme.Write(lane);
-  for (int l = 0; i + l < n; ++l) lane[l] = F::Of(lane[l], x[i + l]);
-}
-
-template <typename F, typename T>
-ADJOIN_INLINE T CombineLanes(const T* lane) {
-  T value[kLanes];
-  for (int l = 0; l < kLanes; ++l) value[l] = lane[l];
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) value[l] = F::Of(value[2 * l], value[2 * l + 1]);
-  }
-  return value[0];
-}
 
 // Rows whose lanes are combined together, turned over so that each combination is of whole
 // registers: 16 lanes of one row are 15 dependent scalar operations otherwise, longer than a row of
@@ -80,45 +27,24 @@ ADJOIN_INLINE void CombineGroup(const T (*lane)[kLanes], T* out) {
 #pragma GCC unroll 4
     for (int width = kS / 2; width > 0; width /= 2) {
 #pragma GCC unroll 4
-      for (int l = 0; l < width; ++l) turned[l] = F::OfSquares(turned[2 * l], turned[2 * l + 1]);
+      for (int l = 0; l < width; ++l) turned[l] = F::Apply(turned[2 * l], turned[2 * l + 1]);
     }
     part[p] = turned[0];
   }
 #pragma GCC unroll 4
   for (int width = kParts / 2; width > 0; width /= 2) {
 #pragma GCC unroll 4
-    for (int l = 0; l < width; ++l) part[l] = F::OfSquares(part[2 * l], part[2 * l + 1]);
+    for (int l = 0; l < width; ++l) part[l] = F::Apply(part[2 * l], part[2 * l + 1]);
   }
   *reinterpret_cast<Unaligned*>(out) = part[0];
 }
-struct AddSquares {
-  template <typename V>
-  static ADJOIN_INLINE V OfSquares(const V& a, const V& b) {
-    return a + b;
-  }
-};
-struct MaxSquares {
-  template <typename V>
-  static ADJOIN_INLINE V OfSquares(const V& a, const V& b) {
-    return ((a < b) | ((b != b) & (a == a))) ? b : a;
-  }
-};
-struct MinSquares {
-  template <typename V>
-  static ADJOIN_INLINE V OfSquares(const V& a, const V& b) {
-    return ((b < a) | ((a != a) & (b == b))) ? b : a;
-  }
-};
 #else
 template <typename T>
 inline constexpr int kGroup = 1;
-struct AddSquares {};
-struct MaxSquares {};
-struct MinSquares {};
 #endif
 
 // Calls lanes_of(row, lane) for each row and combines what it wrote.
-template <typename F, typename Squares, typename T, typename LanesOf>
+template <typename F, typename T, typename LanesOf>
 ADJOIN_INLINE void ReduceRows(int64_t rows, T* out, LanesOf&& lanes_of) {
   constexpr int kG = kGroup<T>;
   alignas(64) T lane[kG][kLanes];
@@ -126,7 +52,7 @@ ADJOIN_INLINE void ReduceRows(int64_t rows, T* out, LanesOf&& lanes_of) {
 #if defined(__AVX2__)
   for (; row + kG <= rows; row += kG) {
     for (int g = 0; g < kG; ++g) lanes_of(row + g, lane[g]);
-    CombineGroup<Squares>(lane, out + row);
+    CombineGroup<F>(lane, out + row);
   }
 #endif
   for (; row < rows; ++row) {
@@ -141,9 +67,9 @@ void SumRows(const T* x, int64_t rows, int64_t length, T* out) {
     for (int64_t r = 0; r < rows; ++r) out[r] = SumOf(SumTerms<T>{x + r * length}, length);
     return;
   }
-  ReduceRows<Addition, AddSquares>(
+  ReduceRows<Add>(
       rows, out, [&](int64_t row, T * lane) __attribute__((always_inline)) {
-        AddRow::Lanes16(SumTerms<T>{x + row * length}, length, lane);
+        SumLanes(SumTerms<T>{x + row * length}, 0, length, lane);
       });
 }
 
@@ -152,15 +78,15 @@ void SumRowsF32AsF64(const float* x, int64_t rows, int64_t length, double* out) 
     for (int64_t r = 0; r < rows; ++r) out[r] = SumOf(WidenedTerms{x + r * length}, length);
     return;
   }
-  ReduceRows<Addition, AddSquares>(
+  ReduceRows<Add>(
       rows, out, [&](int64_t row, double* lane) __attribute__((always_inline)) {
-        AddRow::Lanes16(WidenedTerms{x + row * length}, length, lane);
+        SumLanes(WidenedTerms{x + row * length}, 0, length, lane);
       });
 }
 
-template <typename F, typename Squares, typename T>
+template <typename F, typename T>
 void ExtremeRows(const T* x, int64_t rows, int64_t length, T* out) {
-  ReduceRows<F, Squares>(
+  ReduceRows<F>(
       rows, out, [&](int64_t row, T * lane) __attribute__((always_inline)) {
         ExtremeLanes<F>(x + row * length, length, lane);
       });
@@ -190,7 +116,8 @@ void MapRows(const void* cells, const void* values, int64_t rows, int64_t length
   for (int64_t r = 0; r < rows; ++r) {
     const T value = y[r];
 #pragma GCC ivdep
-    for (int64_t i = 0; i < length; ++i) z[i] = kRowFirst ? F::Of(value, x[i]) : F::Of(x[i], value);
+    for (int64_t i = 0; i < length; ++i)
+      z[i] = kRowFirst ? F::Apply(value, x[i]) : F::Apply(x[i], value);
     x += length;
     z += length;
   }
@@ -207,32 +134,6 @@ void Spread(const void* values, int64_t rows, int64_t length, void* out) {
   }
 }
 
-// The arithmetic of arithmetic.simd.cc.
-struct Subtraction {
-  template <typename T>
-  static ADJOIN_INLINE T Of(T a, T b) {
-    return a - b;
-  }
-};
-struct Multiplication {
-  template <typename T>
-  static ADJOIN_INLINE T Of(T a, T b) {
-    return a * b;
-  }
-};
-struct Division {
-  template <typename T>
-  static ADJOIN_INLINE T Of(T a, T b) {
-    return a / b;
-  }
-};
-struct EqualCells {
-  template <typename T>
-  static ADJOIN_INLINE uint8_t Of(T a, T b) {
-    return static_cast<uint8_t>(SqlEqual(a, b));
-  }
-};
-
 template <typename F, typename T, typename R>
 void FillBinary(ScalarOp op, KernelTable* table, TypeId type) {
   auto& pair = table->by_row[static_cast<int>(op)][static_cast<int>(type)];
@@ -243,14 +144,14 @@ void FillBinary(ScalarOp op, KernelTable* table, TypeId type) {
 template <typename T>
 void FillRowsOf(RowReductions<T>* rows, KernelTable* table, TypeId type) {
   rows->sum = SumRows<T>;
-  rows->max = ExtremeRows<Maximum, MaxSquares, T>;
-  rows->min = ExtremeRows<Minimum, MinSquares, T>;
+  rows->max = ExtremeRows<Maximum, T>;
+  rows->min = ExtremeRows<Minimum, T>;
   table->spread[static_cast<int>(type)] = Spread<T>;
-  FillBinary<Addition, T, T>(ScalarOp::kAdd, table, type);
-  FillBinary<Subtraction, T, T>(ScalarOp::kSubtract, table, type);
-  FillBinary<Multiplication, T, T>(ScalarOp::kMultiply, table, type);
-  FillBinary<Division, T, T>(ScalarOp::kDivide, table, type);
-  FillBinary<EqualCells, T, uint8_t>(ScalarOp::kEqual, table, type);
+  FillBinary<Add, T, T>(ScalarOp::kAdd, table, type);
+  FillBinary<Subtract, T, T>(ScalarOp::kSubtract, table, type);
+  FillBinary<Multiply, T, T>(ScalarOp::kMultiply, table, type);
+  FillBinary<Divide, T, T>(ScalarOp::kDivide, table, type);
+  FillBinary<Equal, T, uint8_t>(ScalarOp::kEqual, table, type);
 }
 
 }  // namespace

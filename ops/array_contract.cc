@@ -176,8 +176,7 @@ void ContractStep::RunRows(GemmArgs<T> args, int64_t row_first, int64_t row_last
     gemm(args);
     return;
   }
-  // What the kernel starts anew at, whatever lies before.
-  constexpr int64_t kBlockK = 256;
+  // The kernel starts its sums anew at every kGemmBlockK, whatever lies before.
   for (int64_t i = row_first; i < row_last;) {
     const Range& range = ranges_[static_cast<size_t>(i / kStairRows)];
     const int64_t end = std::min(row_last, (i / kStairRows + 1) * kStairRows);
@@ -209,7 +208,7 @@ void ContractStep::RunRows(GemmArgs<T> args, int64_t row_first, int64_t row_last
     block.a += k * args.a_col;
     block.b += k * args.b_row;
     do {
-      const int64_t next = k % kBlockK == 0 ? range.last : (k / kBlockK + 1) * kBlockK;
+      const int64_t next = k % kGemmBlockK == 0 ? range.last : (k / kGemmBlockK + 1) * kGemmBlockK;
       const int64_t last = std::min(next, range.last);
       block.k = std::max<int64_t>(last - k, 0);
       gemm(block);
@@ -328,11 +327,7 @@ absl::Status ContractStep::Run(RunState& state) const {
     }
   }
   std::pair<const ContractStep*, RunState*> context{this, &state};
-  if (parts_ == 1 || state.slots() == 1) {
-    for (int64_t p = 0; p < parts_; ++p) RunPart(&context, p, 0);
-  } else {
-    state.pool->ForEachBlockNoFail(parts_, &ContractStep::RunPart, &context);
-  }
+  state.RunParts(parts_, &ContractStep::RunPart, &context);
   return absl::OkStatus();
 }
 

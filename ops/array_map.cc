@@ -21,14 +21,6 @@ int64_t PartsFor(int64_t cells) {
   return cells < kFewestCells ? 1 : std::min(cells / kCellsPerPart, kMostParts);
 }
 
-void RunParts(RunState& state, int64_t parts, void (*body)(void*, int64_t, int), void* context) {
-  if (parts == 1 || state.slots() == 1) {
-    for (int64_t p = 0; p < parts; ++p) body(context, p, 0);
-  } else {
-    state.pool->ForEachBlockNoFail(parts, body, context);
-  }
-}
-
 // A step of one part runs on its caller.
 size_t SlotsFor(const RunState& state, int64_t parts) {
   return parts == 1 ? 1 : static_cast<size_t>(state.slots());
@@ -123,7 +115,7 @@ void FusedRows::RunPart(void* context, int64_t part, int slot) {
 
 absl::Status FusedRows::Run(RunState& state) const {
   std::pair<const FusedRows*, RunState*> context{this, &state};
-  RunParts(state, parts_, &FusedRows::RunPart, &context);
+  state.RunParts(parts_, &FusedRows::RunPart, &context);
   return absl::OkStatus();
 }
 
@@ -244,7 +236,7 @@ void FusedReduce::RunPart(void* context, int64_t part, int slot) {
 
 absl::Status FusedReduce::Run(RunState& state) const {
   Context context{this, &state};
-  RunParts(state, parts_, &FusedReduce::RunPart, &context);
+  state.RunParts(parts_, &FusedReduce::RunPart, &context);
   if (chunks_ > 1) {
     WithReduced(program_.exposed_type(), [&](auto zero) { Combine<decltype(zero)>(state); });
   }

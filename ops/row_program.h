@@ -74,7 +74,6 @@ class RowProgram {
   int64_t rows() const { return rows_; }
   int64_t length() const { return length_; }
   int64_t block_rows() const { return block_rows_; }
-  int operators() const { return static_cast<int>(instructions_.size()); }
   // Computes rows [first, first + n), n <= block_rows(), and stores what is stored.
   void Run(const RunState& state, Worker& worker, int64_t first, int64_t n) const;
   // The cells of the exposed value in the last block.
@@ -181,7 +180,6 @@ class RowProgramBuilder {
 
   TypeId type(Id id) const { return reg(id).type; }
   bool is_cells(Id id) const { return reg(id).kind == RowProgram::Kind::kCell; }
-  bool is_row(Id id) const { return reg(id).kind == RowProgram::Kind::kRow; }
   RowProgram Build() &&;
 
  private:

@@ -9,6 +9,12 @@ absl::Status RunControl::Check() const {
   return SqlError(sqlstate::kQueryCanceled, "canceling statement due to user request");
 }
 
+void RunState::RunParts(int64_t parts, void (*body)(void* context, int64_t part, int slot),
+                        void* context) const {
+  if (pool != nullptr) return pool->ForEachBlockNoFail(parts, body, context);
+  for (int64_t p = 0; p < parts; ++p) body(context, p, 0);
+}
+
 absl::Status Step::Prepare(RunState&) const { return absl::OkStatus(); }
 
 }  // namespace adjoin

@@ -47,6 +47,9 @@ struct RunState {
   std::shared_ptr<MemoryBudget> budget;
   RunControl* control = nullptr;  // may be null
 
+  // Calls body(context, part, slot) for each part, on the pool where there is one.
+  void RunParts(int64_t parts, void (*body)(void* context, int64_t part, int slot),
+                void* context) const;
   int slots() const { return pool == nullptr ? 1 : pool->threads(); }
   std::byte* Scratch(int slot) const {
     return scratch->mutable_as<std::byte>() + slot * scratch_stride;
