@@ -75,8 +75,8 @@ class ArrayCompiler {
   // What computing `id` reads, outside its region.
   void AddReads(int id, const ArrayRegion* region, Pending& p);
 
-  // Strides of a stored array over a space of `rank` axes, of which its own are `axes`.
-  std::vector<int64_t> Along(int array, const std::vector<int>& axes, size_t rank);
+  // Strides of a stored array over a space of `rank` axes, 0 along those that it lacks.
+  std::vector<int64_t> Along(const ArrayOperand& o, size_t rank);
 
   // The axes of a space in the order in which the largest array that is read lies in memory.
   std::vector<int> MemoryOrder(const std::vector<int64_t>& extents,
@@ -152,7 +152,6 @@ class ArrayCompiler {
   std::string ShapeOf(int id) const;
   std::unique_ptr<Step> BuildRows(const Pending& p, const ArrayRegion& region);
   std::string Label(std::string_view kind, const std::string& shape, const Pending& p) const;
-  std::vector<int64_t> OverSpace(const ArrayOperand& o, size_t rank);
   std::unique_ptr<Step> BuildContract(const Pending& p, const ArrayNode& n,
                                       const std::string& shape);
   std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t rank,

@@ -50,7 +50,7 @@ RowProgramBuilder::Id ArrayCompiler::FuseNode(Fusion& f, int id, const std::vect
 ArrayLoad ArrayCompiler::AlongLoops(const Fusion& f, int id, const std::vector<int>& axes,
                                     bool per_row) {
   ArrayLoad load{AddressOf(Held(id)), graph_.node(id).type, {}};
-  const std::vector<int64_t> strides = Along(id, axes, f.loops.size());
+  const std::vector<int64_t> strides = Along({id, axes}, f.loops.size());
   for (size_t i = 0; i < (per_row ? f.row_loops : f.loops.size()); ++i)
     load.strides.push_back(strides[static_cast<size_t>(f.loops[i])]);
   return load;
@@ -58,7 +58,7 @@ ArrayLoad ArrayCompiler::AlongLoops(const Fusion& f, int id, const std::vector<i
 
 RowProgramBuilder::Id ArrayCompiler::AddLoad(Fusion& f, int id, const std::vector<int>& axes) {
   bool per_row = true;
-  const std::vector<int64_t> strides = Along(id, axes, f.loops.size());
+  const std::vector<int64_t> strides = Along({id, axes}, f.loops.size());
   for (size_t i = f.row_loops; i < f.loops.size(); ++i)
     per_row = per_row && strides[static_cast<size_t>(f.loops[i])] == 0;
   return f.builder.Load(AlongLoops(f, id, axes, per_row), per_row);

@@ -6,6 +6,26 @@
 #include "plan/array_compiler.h"
 
 namespace adjoin {
+namespace {
+
+struct LargestLoad {
+  const std::vector<int64_t>* strides = nullptr;  // null: nothing is read
+  int64_t cells = -1;
+};
+
+// The first of the largest arrays read, by the cells of it that the loops visit.
+LargestLoad Largest(const std::vector<int64_t>& extents,
+                    const std::vector<std::vector<int64_t>>& loads) {
+  LargestLoad largest;
+  for (const auto& strides : loads) {
+    int64_t cells = 1;
+    for (size_t i = 0; i < strides.size(); ++i) cells *= strides[i] != 0 ? extents[i] : 1;
+    if (cells > largest.cells) largest = {&strides, cells};
+  }
+  return largest;
+}
+
+}  // namespace
 
 void ArrayCompiler::Emit(const ArrayUnit& unit) {
   Pending p;
@@ -33,39 +53,31 @@ bool ArrayCompiler::IsOnce(const Pending& p) const {
 }
 
 void ArrayCompiler::AddReads(int id, const ArrayRegion* region, Pending& p) {
-  const ArrayNode& n = graph_.node(id);
-  if (n.op != ArrayOp::kMap && n.op != ArrayOp::kReduce) {
-    for (const ArrayOperand& o : n.operands) p.reads.push_back(o.array);
-    return;
-  }
-  for (const ArrayLeaf& leaf : LeavesOf(graph_, stored_, id)) {
+  for (const ArrayOperand& leaf : plan_.leaves[static_cast<size_t>(id)]) {
     if (region == nullptr || !region->axes.contains(leaf.array))
       p.reads.push_back(Held(leaf.array));
   }
 }
 
-std::vector<int64_t> ArrayCompiler::Along(int array, const std::vector<int>& axes, size_t rank) {
+std::vector<int64_t> ArrayCompiler::Along(const ArrayOperand& o, size_t rank) {
   std::vector<int64_t> out(rank, 0);
-  const std::vector<int64_t>& own = StridesOf(Held(array));
-  for (size_t k = 0; k < axes.size(); ++k) out[static_cast<size_t>(axes[k])] += own[k];
+  const std::vector<int64_t>& own = StridesOf(Held(o.array));
+  for (size_t k = 0; k < o.axes.size(); ++k) {
+    if (o.axes[k] >= 0) out[static_cast<size_t>(o.axes[k])] += own[k];
+  }
   return out;
 }
 
 std::vector<int> ArrayCompiler::MemoryOrder(const std::vector<int64_t>& extents,
                                             const std::vector<std::vector<int64_t>>& loads) const {
-  int64_t largest = -1;
-  const std::vector<int64_t>* main = nullptr;
-  for (const auto& strides : loads) {
-    int64_t cells = 1;
-    for (size_t i = 0; i < strides.size(); ++i) cells *= strides[i] != 0 ? extents[i] : 1;
-    if (cells > largest) largest = cells, main = &strides;
-  }
+  const auto [main, cells] = Largest(extents, loads);
   std::vector<int> order;
   for (size_t i = 0; i < extents.size(); ++i) order.push_back(static_cast<int>(i));
-  if (main == nullptr || largest < CellsOf(extents)) return order;
+  if (main == nullptr || cells < CellsOf(extents)) return order;
   // Axes of one cell stay where they are.
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return (*main)[static_cast<size_t>(a)] > (*main)[static_cast<size_t>(b)];
+  const std::vector<int64_t>& steps = *main;
+  std::stable_sort(order.begin(), order.end(), [&steps](int a, int b) {
+    return steps[static_cast<size_t>(a)] > steps[static_cast<size_t>(b)];
   });
   return order;
 }
@@ -76,11 +88,9 @@ void ArrayCompiler::OrderRegion(const ArrayRegion& region, Pending& p) {
   const std::vector<int>* root = nullptr;
   for (int member : region.members) {
     const std::vector<int>& axes = region.axes.find(member)->second;
-    for (const ArrayLeaf& leaf : LeavesOf(graph_, stored_, member)) {
+    for (const ArrayOperand& leaf : plan_.leaves[static_cast<size_t>(member)]) {
       if (region.axes.contains(leaf.array)) continue;
-      std::vector<int> through;
-      for (int axis : leaf.axes) through.push_back(axes[static_cast<size_t>(axis)]);
-      loads.push_back(Along(leaf.array, through, rank));
+      loads.push_back(Along(Renamed(leaf, axes), rank));
     }
     const bool is_root = std::find(roots_.begin(), roots_.end(), member) != roots_.end();
     if (is_root && graph_.node(member).shape.size() == rank) root = &axes;
@@ -138,15 +148,10 @@ void ArrayCompiler::OrderReduction(int id, Pending& p) {
   const ArrayNode& n = graph_.node(id);
   const size_t kept = n.shape.size();
   std::vector<std::vector<int64_t>> loads;
-  for (const ArrayLeaf& leaf : LeavesOf(graph_, stored_, id))
-    loads.push_back(Along(leaf.array, leaf.axes, n.space.size()));
-  int64_t largest = -1;
-  std::vector<int64_t> steps = DenseStrides(n.space);
-  for (const auto& strides : loads) {
-    int64_t cells = 1;
-    for (size_t i = 0; i < strides.size(); ++i) cells *= strides[i] != 0 ? n.space[i] : 1;
-    if (cells > largest) largest = cells, steps = strides;
-  }
+  for (const ArrayOperand& leaf : plan_.leaves[static_cast<size_t>(id)])
+    loads.push_back(Along(leaf, n.space.size()));
+  const std::vector<int64_t>* main = Largest(n.space, loads).strides;
+  const std::vector<int64_t> steps = main != nullptr ? *main : DenseStrides(n.space);
   std::vector<size_t> reduced;
   for (size_t i = kept; i < n.space.size(); ++i) reduced.push_back(i);
   std::stable_sort(reduced.begin(), reduced.end(),

@@ -34,6 +34,32 @@ class UnitSet {
   std::vector<uint64_t> words_;
 };
 
+std::vector<ArrayOperand> LeavesOf(const ArrayGraph& graph, const std::vector<bool>& stored,
+                                   int id) {
+  std::vector<ArrayOperand> leaves;
+  absl::flat_hash_set<std::pair<int, std::vector<int>>> seen;
+  std::vector<ArrayOperand> open(graph.node(id).operands);
+  while (!open.empty()) {
+    const ArrayOperand at = std::move(open.back());
+    open.pop_back();
+    if (!seen.insert({at.array, at.axes}).second) continue;
+    const ArrayNode& n = graph.node(at.array);
+    const bool inlined = n.op == ArrayOp::kMap && !stored[Index(at.array)];
+    if (!inlined) {
+      const bool inline_scalar =
+          n.op == ArrayOp::kConstant || (n.op == ArrayOp::kParameter && !stored[Index(at.array)]);
+      if (!inline_scalar) leaves.push_back(at);
+      continue;
+    }
+    for (const ArrayOperand& o : n.operands) {
+      std::vector<int> axes;
+      for (int axis : o.axes) axes.push_back(at.axes[Index(axis)]);
+      open.push_back({o.array, std::move(axes)});
+    }
+  }
+  return leaves;
+}
+
 // A region and how a new member's axes lie in it.
 struct Fit {
   int region = -1;
@@ -49,6 +75,7 @@ class Former {
       : graph_(graph), stored_(stored), merge_(merge), unit_of_(stored.size(), -1) {}
 
   ArrayPlan Form() {
+    plan_.leaves.resize(stored_.size());
     for (size_t id = 0; id < stored_.size(); ++id) {
       if (stored_[id]) Place(static_cast<int>(id));
     }
@@ -64,16 +91,13 @@ class Former {
 
   void Place(int id) {
     const ArrayNode& n = graph_.node(id);
-    std::vector<ArrayLeaf> leaves;
     const bool is_map =
         n.op == ArrayOp::kMap || n.op == ArrayOp::kConstant || n.op == ArrayOp::kParameter;
-    if (is_map || n.op == ArrayOp::kReduce) {
-      leaves = LeavesOf(graph_, stored_, id);
-    } else {
-      for (const ArrayOperand& o : n.operands) leaves.push_back({o.array, o.axes});
-    }
+    const bool computes = is_map || n.op == ArrayOp::kReduce;
+    const std::vector<ArrayOperand>& leaves = plan_.leaves[Index(id)] =
+        computes ? LeavesOf(graph_, stored_, id) : n.operands;
     std::vector<int> producers;
-    for (const ArrayLeaf& leaf : leaves) {
+    for (const ArrayOperand& leaf : leaves) {
       const int unit = UnitOf(leaf.array);
       if (unit >= 0) producers.push_back(unit);
     }
@@ -113,13 +137,13 @@ class Former {
 
   // Whether the reduced cells lie side by side in the largest array read, and are few enough for a
   // row.
-  bool IsAlongRows(int id, const std::vector<ArrayLeaf>& leaves) const {
+  bool IsAlongRows(int id, const std::vector<ArrayOperand>& leaves) const {
     const ArrayNode& n = graph_.node(id);
     int64_t length = 1;
     for (size_t k = n.shape.size(); k < n.space.size(); ++k) length *= n.space[k];
     if (length > RowProgram::kLongestRow || length == 0) return false;
-    const ArrayLeaf* main = nullptr;
-    for (const ArrayLeaf& leaf : leaves) {
+    const ArrayOperand* main = nullptr;
+    for (const ArrayOperand& leaf : leaves) {
       if (main == nullptr ||
           CellsOf(graph_.node(leaf.array).shape) > CellsOf(graph_.node(main->array).shape))
         main = &leaf;
@@ -132,13 +156,13 @@ class Former {
     return true;
   }
 
-  Fit BestFit(int id, const std::vector<ArrayLeaf>& leaves,
+  Fit BestFit(int id, const std::vector<ArrayOperand>& leaves,
               const std::vector<int>& producers) const {
     Fit best;
     if (!merge_) return best;
     int64_t most = 0;
     absl::flat_hash_set<int> tried;
-    for (const ArrayLeaf& leaf : leaves) {
+    for (const ArrayOperand& leaf : leaves) {
       const int unit = UnitOf(leaf.array);
       if (unit < 0 || units_[Index(unit)].region < 0 || !tried.insert(unit).second) continue;
       // What depends on structure alone is computed once a program, with nothing that is not.
@@ -147,14 +171,14 @@ class Former {
         return p != unit && needs_[Index(p)].Has(unit);
       });
       // A view of what the region stores looks at other cells of it.
-      const bool views = std::any_of(leaves.begin(), leaves.end(), [&](const ArrayLeaf& l) {
+      const bool views = std::any_of(leaves.begin(), leaves.end(), [&](const ArrayOperand& l) {
         return graph_.node(l.array).op == ArrayOp::kSlice && UnitOf(l.array) == unit;
       });
       if (cycle || views) continue;
       Fit fit = FitInto(id, leaves, units_[Index(unit)].region);
       if (fit.region < 0) continue;
       int64_t shared = 0;
-      for (const ArrayLeaf& other : leaves) {
+      for (const ArrayOperand& other : leaves) {
         if (UnitOf(other.array) == unit) shared += CellsOf(graph_.node(other.array).shape);
       }
       if (shared >= most) most = shared, best = std::move(fit);
@@ -162,14 +186,14 @@ class Former {
     return best;
   }
 
-  Fit FitInto(int id, const std::vector<ArrayLeaf>& leaves, int number) const {
+  Fit FitInto(int id, const std::vector<ArrayOperand>& leaves, int number) const {
     const ArrayRegion& region = plan_.regions[Index(number)];
     if (region.members.size() >= kMostMembers) return {};
     const ArrayNode& n = graph_.node(id);
     const std::vector<int64_t>& space = SpaceOf(id);
     std::vector<int> axes(space.size(), -1);
     std::vector<int> taken_by(region.extents.size(), -1);
-    for (const ArrayLeaf& leaf : leaves) {
+    for (const ArrayOperand& leaf : leaves) {
       const auto member = region.axes.find(leaf.array);
       if (member == region.axes.end()) continue;
       for (size_t k = 0; k < leaf.axes.size(); ++k) {
@@ -315,31 +339,6 @@ class Former {
 };
 
 }  // namespace
-
-std::vector<ArrayLeaf> LeavesOf(const ArrayGraph& graph, const std::vector<bool>& stored, int id) {
-  std::vector<ArrayLeaf> leaves;
-  absl::flat_hash_set<std::pair<int, std::vector<int>>> seen;
-  std::vector<ArrayOperand> open(graph.node(id).operands);
-  while (!open.empty()) {
-    const ArrayOperand at = std::move(open.back());
-    open.pop_back();
-    if (!seen.insert({at.array, at.axes}).second) continue;
-    const ArrayNode& n = graph.node(at.array);
-    const bool inlined = n.op == ArrayOp::kMap && !stored[Index(at.array)];
-    if (!inlined) {
-      const bool inline_scalar =
-          n.op == ArrayOp::kConstant || (n.op == ArrayOp::kParameter && !stored[Index(at.array)]);
-      if (!inline_scalar) leaves.push_back({at.array, at.axes});
-      continue;
-    }
-    for (const ArrayOperand& o : n.operands) {
-      std::vector<int> axes;
-      for (int axis : o.axes) axes.push_back(at.axes[Index(axis)]);
-      open.push_back({o.array, std::move(axes)});
-    }
-  }
-  return leaves;
-}
 
 ArrayPlan FormRegions(const ArrayGraph& graph, const std::vector<bool>& stored, bool merge) {
   return Former(graph, stored, merge).Form();

@@ -17,21 +17,15 @@ struct ArrayRegion {
   absl::flat_hash_map<int, std::vector<int>> axes;  // of each member: its iteration space's axes
 };
 
-// A stored array that an expression reads, and how its axes run along the expression's.
-struct ArrayLeaf {
-  int array;
-  std::vector<int> axes;
-};
-// The leaves of `id` (a map, or a reduction's operand) over `axes`: what is stored, found through
-// what is not.
-std::vector<ArrayLeaf> LeavesOf(const ArrayGraph& graph, const std::vector<bool>& stored, int id);
-
 // One step: a region, or (region < 0) the one array that another kind of step stores.
 struct ArrayUnit {
   int region = -1;
   int array = -1;
 };
 struct ArrayPlan {
+  // By array, of a stored one: the stored arrays and inputs that computing it reads, found through
+  // what is not stored, along its iteration space.
+  std::vector<std::vector<ArrayOperand>> leaves;
   std::vector<ArrayRegion> regions;
   std::vector<ArrayUnit> units;  // in an order that runs
 };

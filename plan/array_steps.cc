@@ -211,19 +211,10 @@ std::string ArrayCompiler::Label(std::string_view kind, const std::string& shape
       absl::StrJoin(reads, " ", [](std::string* out, int id) { absl::StrAppend(out, "%", id); }));
 }
 
-std::vector<int64_t> ArrayCompiler::OverSpace(const ArrayOperand& o, size_t rank) {
-  std::vector<int64_t> out(rank, 0);
-  const std::vector<int64_t>& own = StridesOf(o.array);
-  for (size_t k = 0; k < o.axes.size(); ++k) {
-    if (o.axes[k] >= 0) out[static_cast<size_t>(o.axes[k])] += own[k];
-  }
-  return out;
-}
-
 std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const ArrayNode& n,
                                                    const std::string& shape) {
   const size_t rank = n.space.size();
-  const std::vector<int64_t> a = OverSpace(n.operands[0], rank), b = OverSpace(n.operands[1], rank);
+  const std::vector<int64_t> a = Along(n.operands[0], rank), b = Along(n.operands[1], rank);
   const std::vector<int64_t> c = DenseStrides(n.shape);
   const auto has = [](const ArrayOperand& o, size_t axis) {
     return std::find(o.axes.begin(), o.axes.end(), static_cast<int>(axis)) != o.axes.end();
@@ -243,7 +234,7 @@ std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const Array
     mask.present = true;
     if (n.operands.size() > 2) {
       mask.address = AddressOf(n.operands[2].array);
-      mask.strides = OverSpace(n.operands[2], rank);
+      mask.strides = Along(n.operands[2], rank);
     }
     mask.checked = AddressOf(n.operands[1].array);
     mask.checked_cells = CellsOf(graph_.node(n.operands[1].array).shape);
@@ -265,8 +256,8 @@ std::vector<ArrayIndex> ArrayCompiler::BuildIndices(const ArrayNode& n, size_t r
   std::vector<ArrayIndex> out;
   for (size_t j = 0; j + 1 < n.operands.size(); ++j) {
     const ArrayOperand& o = n.operands[j + 1];
-    out.push_back({AddressOf(o.array), graph_.node(o.array).type, OverSpace(o, rank), n.origins[j],
-                   strides[j]});
+    out.push_back(
+        {AddressOf(o.array), graph_.node(o.array).type, Along(o, rank), n.origins[j], strides[j]});
   }
   return out;
 }
@@ -277,7 +268,7 @@ std::unique_ptr<Step> ArrayCompiler::BuildGather(const Pending& p, const ArrayNo
   std::vector<int64_t> strides;
   for (int axis : n.indexed) strides.push_back(source[static_cast<size_t>(axis)]);
   return std::make_unique<GatherStep>(
-      n.type, n.shape, AddressOf(n.operands[0].array), OverSpace(n.operands[0], n.shape.size()),
+      n.type, n.shape, AddressOf(n.operands[0].array), Along(n.operands[0], n.shape.size()),
       BuildIndices(n, n.shape.size(), strides), AddressOf(p.id), Label("Gather", shape, p));
 }
 
@@ -293,7 +284,7 @@ std::unique_ptr<Step> ArrayCompiler::BuildScatter(const Pending& p, const ArrayN
     }
   }
   return std::make_unique<ScatterStep>(n.type, n.space, AddressOf(n.operands[0].array),
-                                       OverSpace(n.operands[0], n.space.size()), direct,
+                                       Along(n.operands[0], n.space.size()), direct,
                                        BuildIndices(n, n.space.size(), strides), AddressOf(p.id),
                                        CellsOf(n.shape), Label("Scatter", shape, p));
 }

@@ -148,12 +148,7 @@ void ArrayCompiler::ChooseWritten() {
     if (reached_[id] && graph_.node(static_cast<int>(id)).op == ArrayOp::kSlice)
       written_[static_cast<size_t>(Owner(static_cast<int>(id)))] = true;
     if (!stored_[id]) continue;
-    if (region_of[id] < 0 && graph_.node(static_cast<int>(id)).op != ArrayOp::kReduce) {
-      for (const ArrayOperand& o : graph_.node(static_cast<int>(id)).operands)
-        written_[static_cast<size_t>(o.array)] = true;
-      continue;
-    }
-    for (const ArrayLeaf& leaf : LeavesOf(graph_, stored_, static_cast<int>(id))) {
+    for (const ArrayOperand& leaf : plan_.leaves[id]) {
       const auto at = static_cast<size_t>(leaf.array);
       if (region_of[id] < 0 || region_of[at] != region_of[id]) written_[at] = true;
     }
