@@ -12,17 +12,19 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <random>
 #include <sstream>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "bench/random_values.h"
 #include "bench/roof.h"
 #include "kernels/kernel_table.h"
 
 namespace adjoin {
 namespace {
+
+using bench::RandomValues;
 
 // What one call of a kernel has to do.
 struct Work {
@@ -56,15 +58,6 @@ void Measure(benchmark::State& state, const Work& work, const Body& body) {
     state.counters["GB/s"] = static_cast<double>(bytes) / nanoseconds;
   }
   state.counters["roof"] = roof / nanoseconds;
-}
-
-template <typename T>
-std::vector<T> RandomValues(int64_t n, uint64_t seed, double low = -1, double high = 1) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> uniform(low, high);
-  std::vector<T> values(static_cast<size_t>(n));
-  for (T& value : values) value = static_cast<T>(uniform(random));
-  return values;
 }
 
 // Args: m, n, k and the operands' layouts: 0 both row-major, 1 A transposed, 2 B transposed.

@@ -3,14 +3,16 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
-#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "bench/gate_probe/workload.h"
+#include "bench/random_values.h"
 #include "kernels/kernel_table.h"
 
 namespace adjoin::gate {
 namespace {
+
+using bench::RandomValues;
 
 constexpr int64_t kRows = 4096;
 
@@ -18,15 +20,6 @@ template <typename T>
 constexpr TypeId kTypeOf = sizeof(T) == 4 ? TypeId::kFloat32 : TypeId::kFloat64;
 template <typename T>
 constexpr double kTolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
-
-template <typename T>
-std::vector<T> RandomValues(int64_t n, uint64_t seed, double low, double high) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> uniform(low, high);
-  std::vector<T> values(static_cast<size_t>(n));
-  for (T& value : values) value = static_cast<T>(uniform(random));
-  return values;
-}
 
 // OK where `actual` is `expected` but for rounding of terms about `scale` large.
 template <typename T>
