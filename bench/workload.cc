@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "adjoin/database.h"
 #include "adjoin/error.h"
 #include "bench/roof.h"
@@ -101,6 +102,11 @@ absl::StatusOr<Connection> Connect(const api::Database& database, const Options&
   Connection connection = database.Connect();
   if (options.dtype == "f32") {
     if (absl::Status set = connection.Set("adjoin.float_promotion", "weak"); !set.ok()) return set;
+  }
+  for (const std::string& setting : options.settings) {
+    const std::pair<std::string, std::string> pair =
+        absl::StrSplit(setting, absl::MaxSplits('=', 1));
+    if (absl::Status set = connection.Set(pair.first, pair.second); !set.ok()) return set;
   }
   return connection;
 }
@@ -260,6 +266,7 @@ int Main(int argc, char** argv, const std::string& name, const std::string& size
   app.add_flag("--explain", options.explain,
                "print the program and the last run's times to stderr");
   app.add_flag("--serve", options.serve, "time in rounds, as standard input asks");
+  app.add_option("--set", options.settings, "a setting of the session, NAME=VALUE");
   app.add_option("--results", options.results, "a folder for NPY files of the first run's results");
   CLI11_PARSE(app, argc, argv);
   if (absl::Status status = Run(options, name, make); !status.ok()) {

@@ -21,6 +21,7 @@ struct Options {
   double seconds = 3;
   bool json = false, explain = false;
   bool serve = false;
+  std::vector<std::string> settings;  // of the session, NAME=VALUE
   std::string results;  // a folder for NPY files of what the first run left; empty: none
 
   gpt::Dtype Dtype() const { return dtype == "f32" ? gpt::Dtype::kFloat32 : gpt::Dtype::kFloat64; }

@@ -52,54 +52,80 @@ bool AllFinite(const T* x, int64_t n) {
 
 }  // namespace
 
+struct ContractStep::State final : StepState {
+  bool needs_mask = false;  // of the run whose tiles are under way
+};
+
+// A part of a run: of its batches, or of its rows.
+struct ContractStep::Context {
+  const ContractStep* step;
+  RunState* state;
+  Span span;
+  int64_t parts;
+  bool by_row;
+};
+
 // Joins neighbours, makes the largest run of `group` the matrix dimension and loops over the rest.
+// The tiled axis stays the outermost of its run, and of summed ones it is the matrix dimension.
 ContractStep::Matrix ContractStep::TakeLargest(std::vector<ContractAxis> group) {
   std::erase_if(group, [](const ContractAxis& x) { return x.extent == 1; });
   for (size_t i = group.size(); i-- > 1;) {
-    if (!JoinsWith(group[i - 1], group[i])) continue;
+    if (group[i].outer == tiled_ || !JoinsWith(group[i - 1], group[i])) continue;
     group[i].extent *= group[i - 1].extent;
     group[i].number = -1;
+    group[i].outer = group[i - 1].outer;
     group.erase(group.begin() + static_cast<ptrdiff_t>(i - 1));
   }
   if (group.empty()) return {};
   auto largest = std::max_element(
       group.begin(), group.end(),
       [](const ContractAxis& x, const ContractAxis& y) { return x.extent < y.extent; });
-  const Matrix m{largest->extent, largest->a, largest->b, largest->c, largest->number};
+  for (auto it = group.begin(); it != group.end(); ++it) {
+    if (it->summed && it->outer == tiled_) largest = it;
+  }
+  const Matrix m{largest->extent, largest->a,      largest->b,
+                 largest->c,      largest->number, largest->outer};
   for (auto it = group.begin(); it != group.end(); ++it) {
     if (it != largest)
-      loops_.push_back({it->extent, it->a, it->b, it->summed ? 0 : it->c, it->summed});
+      loops_.push_back({it->extent, it->a, it->b, it->summed ? 0 : it->c, it->summed, it->outer});
   }
   return m;
 }
 
-ContractStep::ContractStep(TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
-                           ArrayAddress b, ArrayAddress c, Mask mask, Staircase stairs,
+ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
+                           ArrayAddress b, ArrayAddress c, Mask mask, Staircase stairs, int tiled,
                            std::string label)
-    : type_(type),
+    : number_(static_cast<size_t>(number)),
+      type_(type),
       a_(a),
       b_(b),
       c_(c),
       axes_(std::move(axes)),
       mask_(std::move(mask)),
       stairs_(std::move(stairs)),
+      tiled_(tiled),
       label_(std::move(label)) {
-  for (size_t i = 0; i < axes_.size(); ++i) axes_[i].number = static_cast<int>(i);
+  for (size_t i = 0; i < axes_.size(); ++i) axes_[i].number = axes_[i].outer = static_cast<int>(i);
+  // Tiles and the blocks of a staircase are of rows.
+  const ContractAxis* of_rows = nullptr;
   if (stairs_.present()) {
-    // Blocks are of rows: a staircase over columns and the inner dimension is turned over.
     const ContractAxis &of = axes_[static_cast<size_t>(stairs_.of)],
                        &along = axes_[static_cast<size_t>(stairs_.along)];
-    if (of.summed != along.summed && !(of.summed ? along : of).in_a) {
-      std::swap(a_, b_);
-      for (ContractAxis& axis : axes_) std::swap(axis.a, axis.b), std::swap(axis.in_a, axis.in_b);
-    }
+    if (of.summed != along.summed) of_rows = of.summed ? &along : &of;
+  }
+  if (tiled_ >= 0 && !axes_[static_cast<size_t>(tiled_)].summed)
+    of_rows = &axes_[static_cast<size_t>(tiled_)];
+  if (of_rows != nullptr && !of_rows->in_a) {
+    std::swap(a_, b_);
+    for (ContractAxis& axis : axes_) std::swap(axis.a, axis.b), std::swap(axis.in_a, axis.in_b);
   }
   std::vector<ContractAxis> rows, columns, inner;
   for (const ContractAxis& axis : axes_) {
     if (axis.summed) {
       inner.push_back(axis);
     } else if (axis.in_a && axis.in_b) {
-      if (axis.extent > 1) loops_.push_back({axis.extent, axis.a, axis.b, axis.c, false});
+      if (axis.extent > 1)
+        loops_.push_back({axis.extent, axis.a, axis.b, axis.c, false, axis.number});
     } else {
       (axis.in_a ? rows : columns).push_back(axis);
     }
@@ -108,17 +134,9 @@ ContractStep::ContractStep(TypeId type, std::vector<ContractAxis> axes, ArrayAdd
   columns_ = TakeLargest(std::move(columns));
   inner_ = TakeLargest(std::move(inner));
   std::stable_partition(loops_.begin(), loops_.end(), [](const Loop& l) { return !l.summed; });
+  std::stable_partition(loops_.begin(), loops_.end(),
+                        [&](const Loop& l) { return !l.summed && l.outer == tiled_; });
   for (const Loop& l : loops_) (l.summed ? sums_ : batches_) *= l.extent;
-  const int64_t wanted =
-      flops() < kFewestFlops
-          ? 1
-          : std::min<int64_t>(static_cast<int64_t>(flops() / kFlopsPerPart), kMostParts);
-  if (batches_ >= wanted) {
-    parts_ = wanted;
-  } else {
-    parts_by_row_ = true;
-    parts_ = std::clamp<int64_t>(rows_.extent / kFewestRows, 1, wanted);
-  }
   if (stairs_.present()) FindRanges();
 }
 
@@ -165,21 +183,32 @@ int64_t ContractStep::scratch_bytes() const {
   return GemmScratchBytes(rows_.extent, columns_.extent, inner_.extent, WidthOf(type_));
 }
 
-// Rows [row_first, row_last) of one product, whose operands and strides `args` holds.
+// The products of some rows and some of the inner dimension of one batch, whose operands and
+// strides `args` holds. What lies before in the inner dimension has been added.
 template <typename T>
-void ContractStep::RunRows(GemmArgs<T> args, int64_t row_first, int64_t row_last) const {
+void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inner) const {
   const auto gemm = Kernels().reduce<T>().gemm;
+  args.accumulate = args.accumulate || inner.first > 0;
   if (ranges_.empty()) {
-    args.m = row_last - row_first;
-    args.a += row_first * args.a_row;
-    args.c += row_first * args.c_row;
+    args.m = rows.length();
+    args.k = inner.length();
+    args.a += rows.first * args.a_row + inner.first * args.a_col;
+    args.b += inner.first * args.b_row;
+    args.c += rows.first * args.c_row;
     gemm(args);
     return;
   }
+  const auto range_of = [&](int64_t row) {
+    const Range& range = ranges_[static_cast<size_t>(row / kStairRows)];
+    if (ranges_of_columns_) return range;
+    return Range{std::max(range.first, inner.first), std::min(range.last, inner.last)};
+  };
   // The kernel starts its sums anew at every kGemmBlockK, whatever lies before.
-  for (int64_t i = row_first; i < row_last;) {
-    const Range& range = ranges_[static_cast<size_t>(i / kStairRows)];
-    const int64_t end = std::min(row_last, (i / kStairRows + 1) * kStairRows);
+  for (int64_t i = rows.first; i < rows.last;) {
+    const Range range = range_of(i);
+    int64_t end = (i / kStairRows + 1) * kStairRows;
+    while (end < rows.last && range_of(end) == range) end += kStairRows;
+    end = std::min(end, rows.last);
     GemmArgs<T> block = args;
     block.m = end - i;
     block.a += i * args.a_row;
@@ -198,12 +227,15 @@ void ContractStep::RunRows(GemmArgs<T> args, int64_t row_first, int64_t row_last
       };
       fill(0, range.first);
       fill(range.last, args.n);
-      block.n = range.last - range.first;
-      block.b += range.first * args.b_col;
+      block.n = range.length();
+      block.k = inner.length();
+      block.a += inner.first * args.a_col;
+      block.b += range.first * args.b_col + inner.first * args.b_row;
       block.c += range.first * args.c_col;
       gemm(block);
       continue;
     }
+    if (range.length() <= 0 && block.accumulate) continue;
     int64_t k = range.first;
     block.a += k * args.a_col;
     block.b += k * args.b_row;
@@ -221,11 +253,9 @@ void ContractStep::RunRows(GemmArgs<T> args, int64_t row_first, int64_t row_last
 }
 
 template <typename T>
-void ContractStep::RunBatches(const RunState& state, std::byte* scratch, int64_t first,
-                              int64_t last, int64_t row_first, int64_t row_last) const {
+void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const Span& span) const {
   GemmArgs<T> args{};
   args.n = columns_.extent;
-  args.k = inner_.extent;
   args.a_row = rows_.a, args.a_col = inner_.a;
   args.b_row = inner_.b, args.b_col = columns_.b;
   args.c_row = rows_.c, args.c_col = columns_.c;
@@ -235,7 +265,7 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, int64_t
   const T* b = reinterpret_cast<const T*>(b_.In(state));
   T* c = reinterpret_cast<T*>(c_.In(state));
   // Each loop's index; counting on is cheaper than dividing, which small products feel.
-  int64_t a_at = 0, b_at = 0, c_at = 0, rest = first * sums_;
+  int64_t a_at = 0, b_at = 0, c_at = 0, rest = span.batches.first * sums_;
   absl::InlinedVector<int64_t, 8> index(loops_.size());
   for (size_t i = loops_.size(); i-- > 0;) {
     const Loop& l = loops_[i];
@@ -245,12 +275,12 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, int64_t
     b_at += index[i] * l.b;
     c_at += index[i] * l.c;
   }
-  for (int64_t at = first * sums_; at < last * sums_; ++at) {
+  for (int64_t at = span.batches.first * sums_; at < span.batches.last * sums_; ++at) {
     args.a = a + a_at;
     args.b = b + b_at;
     args.c = c + c_at;
     args.accumulate = at % sums_ != 0;
-    RunRows(args, row_first, row_last);
+    RunRows(args, span.rows, span.inner);
     for (size_t i = loops_.size(); i-- > 0;) {
       const Loop& l = loops_[i];
       a_at += l.a, b_at += l.b, c_at += l.c;
@@ -261,74 +291,144 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, int64_t
   }
 }
 
+ContractStep::Span ContractStep::Whole() const {
+  return {{0, batches_}, {0, rows_.extent}, {0, inner_.extent}};
+}
+
+ContractStep::Span ContractStep::TileOf(int64_t first, int64_t last) const {
+  Span span = Whole();
+  Range& of = rows_.outer == tiled_    ? span.rows
+              : inner_.outer == tiled_ ? span.inner
+                                       : span.batches;
+  const int64_t unit = of.last / axes_[static_cast<size_t>(tiled_)].extent;
+  of = {first * unit, last * unit};
+  return span;
+}
+
 void ContractStep::RunPart(void* context, int64_t part, int slot) {
-  const auto& [step, state] = *static_cast<std::pair<const ContractStep*, RunState*>*>(context);
-  std::byte* scratch = state->Scratch(slot);
-  int64_t first = 0, last = step->batches_, row_first = 0, row_last = step->rows_.extent;
-  if (step->parts_by_row_) {
-    const int64_t tiles = (row_last + kRowStep - 1) / kRowStep;
-    row_first = tiles * part / step->parts_ * kRowStep;
-    row_last = std::min(row_last, tiles * (part + 1) / step->parts_ * kRowStep);
+  const Context& c = *static_cast<Context*>(context);
+  Span span = c.span;
+  Range& cut = c.by_row ? span.rows : span.batches;
+  const int64_t step = c.by_row ? kRowStep : 1;
+  const int64_t pieces = (cut.length() + step - 1) / step;
+  cut = {cut.first + pieces * part / c.parts * step,
+         std::min(cut.last, cut.first + pieces * (part + 1) / c.parts * step)};
+  std::byte* scratch = c.state->Scratch(slot);
+  if (c.step->type_ == TypeId::kFloat32) {
+    c.step->RunBatches<float>(*c.state, scratch, span);
   } else {
-    first = step->batches_ * part / step->parts_;
-    last = step->batches_ * (part + 1) / step->parts_;
+    c.step->RunBatches<double>(*c.state, scratch, span);
   }
-  if (step->type_ == TypeId::kFloat32) {
-    step->RunBatches<float>(*state, scratch, first, last, row_first, row_last);
-  } else {
-    step->RunBatches<double>(*state, scratch, first, last, row_first, row_last);
-  }
+}
+
+// Parts follow from the work alone.
+void ContractStep::RunSpan(RunState& state, const Span& span) const {
+  const double flops =
+      2.0 * static_cast<double>(span.rows.length()) * static_cast<double>(columns_.extent) *
+      static_cast<double>(span.inner.length()) * static_cast<double>(span.batches.length() * sums_);
+  const int64_t wanted =
+      flops < kFewestFlops
+          ? 1
+          : std::min<int64_t>(static_cast<int64_t>(flops / kFlopsPerPart), kMostParts);
+  Context context{this, &state, span, wanted, span.batches.length() < wanted};
+  if (context.by_row)
+    context.parts = std::clamp<int64_t>(span.rows.length() / kFewestRows, 1, wanted);
+  state.RunParts(context.parts, &ContractStep::RunPart, &context);
 }
 
 // Cell by cell, in the order of the axes: only for factors that are not finite.
 template <typename T>
-void ContractStep::RunMasked(const RunState& state) const {
+void ContractStep::RunMaskedCells(const RunState& state, const Range& tile) const {
   const T* a = reinterpret_cast<const T*>(a_.In(state));
   const T* b = reinterpret_cast<const T*>(b_.In(state));
   const uint8_t* mask =
       stairs_.present() ? nullptr : reinterpret_cast<const uint8_t*>(mask_.address.In(state));
   T* c = reinterpret_cast<T*>(c_.In(state));
-  int64_t cells = 1, out_cells = 1;
-  for (const ContractAxis& axis : axes_)
-    cells *= axis.extent, out_cells *= axis.summed ? 1 : axis.extent;
   const size_t of = static_cast<size_t>(stairs_.of), along = static_cast<size_t>(stairs_.along);
   std::vector<int64_t> indices(axes_.size());
-  std::fill_n(c, out_cells, T{0});
-  for (int64_t cell = 0; cell < cells; ++cell) {
-    int64_t at_a = 0, at_b = 0, at_c = 0, at_mask = 0, rest = cell;
+  const auto range_of = [&](size_t axis) {
+    return static_cast<int>(axis) == tiled_ ? tile : Range{0, axes_[axis].extent};
+  };
+  const auto cells_of = [&](bool summed) {
+    int64_t cells = 1;
+    for (size_t i = 0; i < axes_.size(); ++i)
+      cells *= axes_[i].summed == summed ? range_of(i).length() : 1;
+    return cells;
+  };
+  const auto set = [&](bool summed, int64_t cell) {
     for (size_t i = axes_.size(); i-- > 0;) {
-      const ContractAxis& axis = axes_[i];
-      const int64_t index = rest % axis.extent;
-      rest /= axis.extent;
-      indices[i] = index;
-      at_a += index * axis.a, at_b += index * axis.b;
-      if (!stairs_.present()) at_mask += index * mask_.strides[i];
-      if (!axis.summed) at_c += index * axis.c;
+      if (axes_[i].summed != summed) continue;
+      const Range range = range_of(i);
+      indices[i] = range.first + cell % range.length();
+      cell /= range.length();
     }
-    const bool takes_part = stairs_.present()
-                                ? indices[along] < stairs_.ends[static_cast<size_t>(indices[of])]
-                                : mask[at_mask] != 0;
-    if (takes_part) c[at_c] = std::fma(a[at_a], b[at_b], c[at_c]);
+  };
+  const bool adds = tiled_ >= 0 && axes_[static_cast<size_t>(tiled_)].summed && tile.first > 0;
+  const int64_t kept = cells_of(false), summed = cells_of(true);
+  for (int64_t out = 0; out < kept; ++out) {
+    set(false, out);
+    int64_t at_c = 0;
+    for (size_t i = 0; i < axes_.size(); ++i) at_c += axes_[i].summed ? 0 : indices[i] * axes_[i].c;
+    T sum = adds ? c[at_c] : T{0};
+    for (int64_t in = 0; in < summed; ++in) {
+      set(true, in);
+      int64_t at_a = 0, at_b = 0, at_mask = 0;
+      for (size_t i = 0; i < axes_.size(); ++i) {
+        at_a += indices[i] * axes_[i].a, at_b += indices[i] * axes_[i].b;
+        if (!stairs_.present()) at_mask += indices[i] * mask_.strides[i];
+      }
+      const bool takes_part = stairs_.present()
+                                  ? indices[along] < stairs_.ends[static_cast<size_t>(indices[of])]
+                                  : mask[at_mask] != 0;
+      if (takes_part) sum = std::fma(a[at_a], b[at_b], sum);
+    }
+    c[at_c] = sum;
   }
 }
 
-absl::Status ContractStep::Run(RunState& state) const {
-  if (mask_.present) {
-    const std::byte* checked = mask_.checked.In(state);
-    if (type_ == TypeId::kFloat32 &&
-        !AllFinite(reinterpret_cast<const float*>(checked), mask_.checked_cells)) {
-      RunMasked<float>(state);
-      return absl::OkStatus();
-    }
-    if (type_ == TypeId::kFloat64 &&
-        !AllFinite(reinterpret_cast<const double*>(checked), mask_.checked_cells)) {
-      RunMasked<double>(state);
-      return absl::OkStatus();
-    }
-  }
-  std::pair<const ContractStep*, RunState*> context{this, &state};
-  state.RunParts(parts_, &ContractStep::RunPart, &context);
+void ContractStep::RunMasked(const RunState& state, const Range& tile) const {
+  if (type_ == TypeId::kFloat32) return RunMaskedCells<float>(state, tile);
+  RunMaskedCells<double>(state, tile);
+}
+
+bool ContractStep::NeedsMask(const RunState& state, int64_t first_cell, int64_t cells) const {
+  if (!mask_.present) return false;
+  const std::byte* checked = mask_.checked.In(state) + first_cell * WidthOf(type_);
+  return type_ == TypeId::kFloat32 ? !AllFinite(reinterpret_cast<const float*>(checked), cells)
+                                   : !AllFinite(reinterpret_cast<const double*>(checked), cells);
+}
+
+absl::Status ContractStep::Prepare(RunState& state) const {
+  if (tiled_ >= 0 && mask_.present) state.step_states[number_] = std::make_unique<State>();
   return absl::OkStatus();
+}
+
+absl::Status ContractStep::Run(RunState& state) const {
+  if (NeedsMask(state, 0, mask_.checked_cells)) {
+    RunMasked(state, {0, 0});
+  } else {
+    RunSpan(state, Whole());
+  }
+  return absl::OkStatus();
+}
+
+void ContractStep::RunTile(RunState& state, int64_t first, int64_t last) const {
+  bool needs_mask = false;
+  if (mask_.present) {
+    bool& known = static_cast<State&>(*state.step_states[number_]).needs_mask;
+    if (mask_.checked_by_tile) {
+      const int64_t unit = mask_.checked_cells / axes_[static_cast<size_t>(tiled_)].extent;
+      known = NeedsMask(state, first * unit, (last - first) * unit);
+    } else if (first == 0) {
+      known = NeedsMask(state, 0, mask_.checked_cells);
+    }
+    needs_mask = known;
+  }
+  if (needs_mask) {
+    RunMasked(state, {first, last});
+  } else {
+    RunSpan(state, TileOf(first, last));
+  }
 }
 
 }  // namespace adjoin

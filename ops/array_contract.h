@@ -17,6 +17,7 @@ struct ContractAxis {
   int64_t a, b, c;  // c is unused for summed axes
   bool in_a, in_b, summed;
   int number = -1;  // the step's own
+  int outer = -1;   // where it is several as one: the number of the outermost
 };
 
 // Pairs of indices of two axes: those of `along` below ends[index of `of`]; ends never fall. The
@@ -45,11 +46,17 @@ class ContractStep final : public Step {
     std::vector<int64_t> strides;  // over the axes
     ArrayAddress checked;
     int64_t checked_cells = 0;
+    bool checked_by_tile = false;  // an earlier step of the same tiling computes it
   };
-  ContractStep(TypeId type, std::vector<ContractAxis> axes, ArrayAddress a, ArrayAddress b,
-               ArrayAddress c, Mask mask, Staircase stairs, std::string label);
+  // `tiled`: the axis that the step is tiled along; -1: it is not. It is the first kept one of more
+  // than one index, or a summed one.
+  ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
+               ArrayAddress b, ArrayAddress c, Mask mask, Staircase stairs, int tiled,
+               std::string label);
   int64_t scratch_bytes() const override;
+  absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
+  void RunTile(RunState& state, int64_t first, int64_t last) const override;
   std::string Describe() const override;
   double flops() const;
 
@@ -57,37 +64,50 @@ class ContractStep final : public Step {
   struct Matrix {
     int64_t extent = 1, a = 0, b = 0, c = 0;
     int axis = -1;  // its number, where it is one axis
+    int outer = -1;
   };
   struct Range {
     int64_t first, last;
+    int64_t length() const { return last - first; }
+    friend bool operator==(const Range&, const Range&) = default;
   };
   struct Loop {
     int64_t extent, a, b, c;  // c is 0 where it is summed
     bool summed;
+    int outer;
   };
+  struct Span {  // of a product: what a tile, or a part of it, computes
+    Range batches, rows, inner;
+  };
+  struct State;
+  struct Context;
   Matrix TakeLargest(std::vector<ContractAxis> group);
   void FindRanges();
+  Span Whole() const;
+  Span TileOf(int64_t first, int64_t last) const;
+  void RunSpan(RunState& state, const Span& span) const;
   static void RunPart(void* context, int64_t part, int slot);
   template <typename T>
-  void RunBatches(const RunState& state, std::byte* scratch, int64_t first, int64_t last,
-                  int64_t row_first, int64_t row_last) const;
-
+  void RunBatches(const RunState& state, std::byte* scratch, const Span& span) const;
   template <typename T>
-  void RunRows(GemmArgs<T> args, int64_t row_first, int64_t row_last) const;
+  void RunRows(GemmArgs<T> args, const Range& rows, const Range& inner) const;
+  // Whether the mask cannot be left to the zeros of one factor.
+  bool NeedsMask(const RunState& state, int64_t first_cell, int64_t cells) const;
+  void RunMasked(const RunState& state, const Range& tile) const;
   template <typename T>
-  void RunMasked(const RunState& state) const;
+  void RunMaskedCells(const RunState& state, const Range& tile) const;
 
+  size_t number_;
   TypeId type_;
   ArrayAddress a_, b_, c_;
   std::vector<ContractAxis> axes_;
   Mask mask_;
   Staircase stairs_;
+  int tiled_;
   std::string label_;
   Matrix rows_, columns_, inner_;
   std::vector<Loop> loops_;         // kept ones first, then summed ones
   int64_t batches_ = 1, sums_ = 1;  // iterations of the kept and of the summed loops
-  int64_t parts_ = 1;
-  bool parts_by_row_ = false;
   // By block of rows, of the columns or of the inner dimension; empty: all of them.
   std::vector<Range> ranges_;
   bool ranges_of_columns_ = false;

@@ -86,37 +86,56 @@ struct FusedRows::State final : StepState {
   std::vector<RowProgram::Worker> workers;  // by slot
 };
 
-FusedRows::FusedRows(int number, RowProgram program, std::string label)
+struct FusedRows::Context {
+  const FusedRows* step;
+  RunState* state;
+  int64_t first, last, parts;  // rows, in so many parts
+};
+
+FusedRows::FusedRows(int number, RowProgram program, int64_t tiled, std::string label)
     : number_(static_cast<size_t>(number)),
       program_(std::move(program)),
-      label_(std::move(label)),
-      parts_(std::min(PartsFor(program_.rows() * program_.length()),
-                      std::max<int64_t>(program_.rows() / program_.block_rows(), 1))) {}
+      tiled_(tiled),
+      label_(std::move(label)) {}
+
+int64_t FusedRows::PartsOf(int64_t rows) const {
+  return std::min(PartsFor(rows * program_.length()),
+                  std::max<int64_t>(rows / program_.block_rows(), 1));
+}
 
 absl::Status FusedRows::Prepare(RunState& state) const {
   auto own = std::make_unique<State>();
-  own->workers.resize(SlotsFor(state, parts_));
+  own->workers.resize(SlotsFor(state, PartsOf(program_.rows())));
   for (auto& worker : own->workers) ADJOIN_RETURN_IF_ERROR(program_.Prepare(state, worker));
   state.step_states[number_] = std::move(own);
   return absl::OkStatus();
 }
 
 void FusedRows::RunPart(void* context, int64_t part, int slot) {
-  const auto& [step, state] = *static_cast<std::pair<const FusedRows*, RunState*>*>(context);
-  auto& worker =
-      static_cast<State&>(*state->step_states[step->number_]).workers[static_cast<size_t>(slot)];
-  const int64_t rows = step->program_.rows(), block = step->program_.block_rows();
-  const int64_t blocks = (rows + block - 1) / block;
-  const int64_t last = std::min(rows, blocks * (part + 1) / step->parts_ * block);
-  for (int64_t row = blocks * part / step->parts_ * block; row < last; row += block) {
-    step->program_.Run(*state, worker, row, std::min(block, last - row));
-  }
+  const Context& c = *static_cast<Context*>(context);
+  const RowProgram& program = c.step->program_;
+  auto& worker = static_cast<State&>(*c.state->step_states[c.step->number_])
+                     .workers[static_cast<size_t>(slot)];
+  const int64_t block = program.block_rows();
+  const int64_t blocks = (c.last - c.first + block - 1) / block;
+  const int64_t last = std::min(c.last, c.first + blocks * (part + 1) / c.parts * block);
+  for (int64_t row = c.first + blocks * part / c.parts * block; row < last; row += block)
+    program.Run(*c.state, worker, row, std::min(block, last - row));
+}
+
+void FusedRows::RunRows(RunState& state, int64_t first, int64_t last) const {
+  Context context{this, &state, first, last, PartsOf(last - first)};
+  state.RunParts(context.parts, &FusedRows::RunPart, &context);
 }
 
 absl::Status FusedRows::Run(RunState& state) const {
-  std::pair<const FusedRows*, RunState*> context{this, &state};
-  state.RunParts(parts_, &FusedRows::RunPart, &context);
+  RunRows(state, 0, program_.rows());
   return absl::OkStatus();
+}
+
+void FusedRows::RunTile(RunState& state, int64_t first, int64_t last) const {
+  const int64_t rows = program_.rows() / tiled_;
+  RunRows(state, first * rows, last * rows);
 }
 
 struct FusedReduce::State final : StepState {

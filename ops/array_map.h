@@ -11,18 +11,23 @@ namespace adjoin {
 // Runs a region and stores its outputs. Blocks are independent: any thread, same bits.
 class FusedRows final : public Step {
  public:
-  FusedRows(int number, RowProgram program, std::string label);
+  // `tiled`: indices of the axis that the step is tiled along, its outermost loop.
+  FusedRows(int number, RowProgram program, int64_t tiled, std::string label);
   absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
+  void RunTile(RunState& state, int64_t first, int64_t last) const override;
   std::string Describe() const override { return label_; }
 
  private:
   struct State;
+  struct Context;
   static void RunPart(void* context, int64_t part, int slot);
+  int64_t PartsOf(int64_t rows) const;
+  void RunRows(RunState& state, int64_t first, int64_t last) const;
   size_t number_;
   RowProgram program_;
+  int64_t tiled_;
   std::string label_;
-  int64_t parts_;
 };
 
 // out[outer, inner] = reduction of the program's exposed cells over a nest [outer, reduced, inner].

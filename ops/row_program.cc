@@ -28,6 +28,8 @@ void CopyRun(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64
   }
 }
 
+constexpr int64_t kLanes = 16;  // of f32 in the widest registers
+
 // Elements are moved, never looked into: an integer of their width.
 template <typename F>
 void WithWidth(int64_t width, F&& f) {
@@ -123,6 +125,15 @@ void StridedCells::Write(std::byte* array, int64_t width, int64_t first, int64_t
   });
 }
 
+void StridedCells::Clear(std::byte* array, int64_t width, int64_t first, int64_t n) const {
+  WithWidth(width, [&](auto zero) {
+    auto* to = reinterpret_cast<decltype(zero)*>(array);
+    ForEachRun(first, n, [&](int64_t offset, int64_t stride, int64_t, int64_t run) {
+      for (int64_t i = 0; i < run; ++i) to[offset + i * stride] = zero;
+    });
+  });
+}
+
 absl::Status RowProgram::Prepare(const RunState& state, Worker& worker) const {
   ADJOIN_ASSIGN_OR_RETURN(worker.memory, Buffer::Allocate(bytes_, state.budget));
   std::byte* base = worker.memory->mutable_as<std::byte>();
@@ -144,11 +155,8 @@ absl::Status RowProgram::Prepare(const RunState& state, Worker& worker) const {
   return absl::OkStatus();
 }
 
-int64_t RowProgram::LengthOf(int64_t row) const {
-  if (ends_.empty()) return length_;
-  constexpr int64_t kLanes = 16;
-  const int64_t end = ends_[static_cast<size_t>(row / end_step_) % ends_.size()];
-  return std::min(length_, std::max<int64_t>(end + kLanes - 1, kLanes) / kLanes * kLanes);
+int64_t RowProgram::EndOf(int64_t row) const {
+  return ends_.empty() ? length_ : ends_[static_cast<size_t>(row / end_step_) % ends_.size()];
 }
 
 void RowProgram::Reduce(const Instruction& in, const void* x, void* out, int64_t rows,
@@ -225,14 +233,16 @@ void RowProgram::Execute(const Instruction& in, Worker& worker, int64_t n, int64
 }
 
 void RowProgram::Run(const RunState& state, Worker& worker, int64_t first, int64_t n) const {
-  const int64_t length = LengthOf(first);
+  // Maps run to whole lanes: over what lies there, which is not read.
+  const int64_t end = EndOf(first);
+  const int64_t length = std::min(length_, (end + kLanes - 1) / kLanes * kLanes);
   for (const Load& load : loads_) {
     const auto reg = static_cast<size_t>(load.reg);
     const int64_t width = VectorWidth(registers_[reg].type);
     const int64_t at = first * (load.per_row ? 1 : length_);
     std::byte* array = load.address.In(state);
     if (registers_[reg].offset < 0) {
-      worker.at[reg] = array + at * width;
+      worker.at[reg] = array + first * load.pitch * width;
     } else {
       load.cells.Read(array, width, at, n * (load.per_row ? 1 : length), worker.at[reg]);
     }
@@ -241,18 +251,20 @@ void RowProgram::Run(const RunState& state, Worker& worker, int64_t first, int64
     if (!store.in_place) continue;
     const auto reg = static_cast<size_t>(store.reg);
     const int64_t width = VectorWidth(registers_[reg].type);
-    worker.at[reg] = store.address.In(state) + first * (store.per_row ? 1 : length_) * width;
-    if (length < length_ && !store.per_row && store.all_read)
-      std::memset(worker.at[reg] + length * width, 0,
-                  static_cast<size_t>((length_ - length) * width));
+    worker.at[reg] = store.address.In(state) + first * store.pitch * width;
   }
-  for (const Instruction& in : instructions_) Execute(in, worker, n, length);
+  for (const Instruction& in : instructions_)
+    Execute(in, worker, n, in.code == Code::kReduce ? end : length);
   for (const Store& store : stores_) {
-    if (store.in_place) continue;
+    const bool clears = end < length_ && !store.per_row && store.all_read;
+    if (store.in_place && !clears) continue;
     const auto reg = static_cast<size_t>(store.reg);
-    store.cells.Write(store.address.In(state), VectorWidth(registers_[reg].type),
-                      first * (store.per_row ? 1 : length_), n * (store.per_row ? 1 : length),
-                      worker.at[reg]);
+    const int64_t width = VectorWidth(registers_[reg].type);
+    const int64_t at = first * (store.per_row ? 1 : length_);
+    std::byte* array = store.address.In(state);
+    if (!store.in_place)
+      store.cells.Write(array, width, at, n * (store.per_row ? 1 : end), worker.at[reg]);
+    if (clears) store.cells.Clear(array, width, at + end, length_ - end);
   }
 }
 
@@ -278,8 +290,9 @@ RowProgramBuilder::Id RowProgramBuilder::Emit(RowProgram::Instruction in) {
 
 RowProgramBuilder::Id RowProgramBuilder::Load(const ArrayLoad& load, bool per_row) {
   const Id id = Add(per_row ? Kind::kRow : Kind::kCell, load.type);
-  program_.loads_.push_back(
-      {id, per_row, load.address, StridedCells(per_row ? row_loops_ : loops_, load.strides)});
+  StridedCells cells(per_row ? row_loops_ : loops_, load.strides);
+  const int64_t pitch = cells.PitchOf(per_row ? 1 : program_.length_);
+  program_.loads_.push_back({id, per_row, pitch, load.address, std::move(cells)});
   return id;
 }
 
@@ -388,8 +401,10 @@ void RowProgramBuilder::CutRows(size_t loop, std::vector<int64_t> ends) {
 
 void RowProgramBuilder::Store(Id id, const ArrayLoad& array, bool all_read) {
   const bool per_row = reg(id).kind == Kind::kRow;
-  program_.stores_.push_back({id, per_row, all_read, false, array.address,
-                              StridedCells(per_row ? row_loops_ : loops_, array.strides)});
+  StridedCells cells(per_row ? row_loops_ : loops_, array.strides);
+  const int64_t pitch = cells.PitchOf(per_row ? 1 : program_.length_);
+  program_.stores_.push_back(
+      {id, per_row, all_read, false, pitch, array.address, std::move(cells)});
 }
 
 void RowProgramBuilder::Expose(Id id) {
@@ -485,6 +500,13 @@ RowProgram RowProgramBuilder::Build() && {
 
 // Gives registers memory: slots by liveness, of one size for cells and one for rows; what is filled
 // once keeps its own.
+// Whether a register may be the array itself: its rows are neighbours, or one row is a block.
+bool RowProgramBuilder::LiesInPlace(const StridedCells& cells, int64_t pitch) const {
+  const bool block_is_row =
+      !program_.ends_.empty() || program_.length_ > RowProgram::kBlockCells / 2;
+  return cells.dense() || (pitch >= 0 && block_is_row);
+}
+
 void RowProgramBuilder::LayOut() {
   auto& registers = program_.registers_;
   auto& instructions = program_.instructions_;
@@ -506,13 +528,13 @@ void RowProgramBuilder::LayOut() {
     last[static_cast<size_t>(store.reg)] = end;
     const bool computed = std::any_of(instructions.begin(), instructions.end(),
                                       [&](const auto& in) { return in.out == store.reg; });
-    store.in_place = computed && store.cells.dense() && !placed[static_cast<size_t>(store.reg)] &&
-                     store.reg != program_.exposed_;
+    store.in_place = computed && LiesInPlace(store.cells, store.pitch) &&
+                     !placed[static_cast<size_t>(store.reg)] && store.reg != program_.exposed_;
     if (store.in_place) placed[static_cast<size_t>(store.reg)] = true;
   }
   if (program_.exposed_ >= 0) last[static_cast<size_t>(program_.exposed_)] = end;
   for (const auto& load : program_.loads_) {
-    if (load.cells.dense()) placed[static_cast<size_t>(load.reg)] = true;
+    if (LiesInPlace(load.cells, load.pitch)) placed[static_cast<size_t>(load.reg)] = true;
   }
   std::erase_if(instructions,
                 [&](const auto& in) { return last[static_cast<size_t>(in.out)] < 0; });
@@ -528,11 +550,6 @@ void RowProgramBuilder::LayOut() {
     for (int arg : instructions[static_cast<size_t>(i)].args) {
       if (arg >= 0) last[static_cast<size_t>(arg)] = std::max(last[static_cast<size_t>(arg)], i);
     }
-  }
-
-  // Past a row's end only what lies in the array itself is set to 0.
-  for (const auto& store : program_.stores_) {
-    if (!store.in_place && !store.per_row && store.all_read) program_.ends_.clear();
   }
 
   // Slots: [kind][...]; a slot's number, then offsets once the block's size is known.

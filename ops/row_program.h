@@ -16,12 +16,14 @@
 
 namespace adjoin {
 
-// Where an array is: bases[base] + offset bytes. Base 0 is the arena.
+// Where an array is: bases[base] + offset bytes. Base 0 is the arena. An array that has memory for
+// one tile alone steps `per_index` bytes an index of the tiled axis; 0: it is whole.
 struct ArrayAddress {
   int base = 0;
   int64_t offset = 0;
+  int64_t per_index = 0;
   std::byte* In(const RunState& state) const {
-    return state.bases[static_cast<size_t>(base)] + offset;
+    return state.bases[static_cast<size_t>(base)] + offset - per_index * state.tile_first;
   }
 };
 
@@ -42,9 +44,17 @@ class StridedCells {
   StridedCells(const std::vector<int64_t>& loops, const std::vector<int64_t>& strides);
   // Cell i of the nest is element i of the array.
   bool dense() const { return loops_.empty() || (loops_.size() == 1 && loops_[0].stride == 1); }
+  // Elements from one run of `length` cells to the next, where a run's cells are neighbours; else
+  // -1.
+  int64_t PitchOf(int64_t length) const {
+    if (dense()) return length;
+    const bool runs = loops_.size() == 2 && loops_[1].extent == length && loops_[1].stride == 1;
+    return runs ? loops_[0].stride : -1;
+  }
   // Cells [first, first + n), elements of `width` bytes, from the array to `out`, or back.
   void Read(const std::byte* array, int64_t width, int64_t first, int64_t n, std::byte* out) const;
   void Write(std::byte* array, int64_t width, int64_t first, int64_t n, const std::byte* in) const;
+  void Clear(std::byte* array, int64_t width, int64_t first, int64_t n) const;  // to 0
 
  private:
   struct Loop {
@@ -117,6 +127,7 @@ class RowProgram {
   struct Load {
     int reg;
     bool per_row;
+    int64_t pitch;  // elements from row to row; -1: they are not evenly apart
     ArrayAddress address;
     StridedCells cells;
   };
@@ -125,6 +136,7 @@ class RowProgram {
     bool per_row;
     bool all_read;
     bool in_place;  // the register lies in the array
+    int64_t pitch;
     ArrayAddress address;
     StridedCells cells;
   };
@@ -135,8 +147,7 @@ class RowProgram {
     Value value;
   };
   void Execute(const Instruction& in, Worker& worker, int64_t n, int64_t length) const;
-  // Cells of the row that are computed: to its end, in whole lanes.
-  int64_t LengthOf(int64_t row) const;
+  int64_t EndOf(int64_t row) const;  // of the row's cells
   static void Reduce(const Instruction& in, const void* x, void* out, int64_t rows, int64_t length);
 
   int64_t rows_ = 1, length_ = 1, block_rows_ = 1, bytes_ = 0;
@@ -171,9 +182,9 @@ class RowProgramBuilder {
   // The value goes to an array, whose strides are given as for Load. `all_read`: cells past a row's
   // end are read, as 0.
   void Store(Id id, const ArrayLoad& array, bool all_read = true);
-  // A row's cells from ends[index of row loop `loop`] on need not be computed: no reduction changes
-  // by them, and a store of cells either is not read there or holds 0. Then a block is one row, as
-  // far as its end.
+  // A row's cells from ends[index of row loop `loop`] on are not computed: reductions leave them
+  // out, and a store of cells either is not read there or holds 0. Then a block is one row, as far
+  // as its end.
   void CutRows(size_t loop, std::vector<int64_t> ends);
   // The one value that the step reads block by block, once a cell (a row's where rows have one).
   void Expose(Id id);
@@ -191,6 +202,7 @@ class RowProgramBuilder {
   Id Emit(RowProgram::Instruction in);
   Id As(Id id, Kind kind);
   void FuseChains();
+  bool LiesInPlace(const StridedCells& cells, int64_t pitch) const;
   void LayOut();
 
   std::vector<int64_t> row_loops_, cell_loops_, loops_;

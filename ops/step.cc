@@ -17,4 +17,6 @@ void RunState::RunParts(int64_t parts, void (*body)(void* context, int64_t part,
 
 absl::Status Step::Prepare(RunState&) const { return absl::OkStatus(); }
 
+void Step::RunTile(RunState&, int64_t, int64_t) const { ADJOIN_DCHECK(false); }
+
 }  // namespace adjoin

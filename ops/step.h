@@ -1,6 +1,7 @@
 // A step of a program: immutable once planned; all state of a run is in RunState.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -41,6 +42,7 @@ struct RunState {
   std::shared_ptr<Buffer> arena;
   std::shared_ptr<Buffer> scratch;  // Step::scratch_bytes of each of the pool's slots
   int64_t scratch_stride = 0;       // from slot to slot
+  int64_t tile_first = 0;           // while tiled steps run: their tile's first index
   uint64_t prepared_for = 0;        // the program whose memory and step states these are
   int prepared_slots = 0;           // for how many
   TaskPool* pool = nullptr;
@@ -66,7 +68,34 @@ class Step {
   // parameters and number of slots.
   virtual absl::Status Prepare(RunState& state) const;
   virtual absl::Status Run(RunState& state) const = 0;
+  // Of a step that is tiled (Tiling): computes what indices [first, last) of its tiled axis add to
+  // its outputs. Tiles come in order; the first also sets what all of them add to.
+  virtual void RunTile(RunState& state, int64_t first, int64_t last) const;
   virtual std::string Describe() const = 0;  // one line for EXPLAIN: kernel, slots, estimates
+};
+
+// Steps [first, last) of a program that run together, tile by tile: all of them on indices [0,
+// tile) of an axis of `extent`, then on the next. What only they read has memory for one tile.
+struct Tiling {
+  size_t first = 0, last = 0;
+  int64_t extent = 0, tile = 0;
+
+  // Runs them; calls ran(step's number) after each of a tile's.
+  template <typename Ran>
+  absl::Status Run(const std::vector<std::unique_ptr<Step>>& steps, RunState& state,
+                   Ran&& ran) const {
+    absl::Status status;
+    for (int64_t at = 0; at < extent && status.ok(); at += tile) {
+      state.tile_first = at;
+      for (size_t s = first; s < last; ++s) {
+        steps[s]->RunTile(state, at, std::min(at + tile, extent));
+        ran(s);
+      }
+      if (state.control != nullptr) status = state.control->Check();
+    }
+    state.tile_first = 0;
+    return status;
+  }
 };
 
 }  // namespace adjoin

@@ -1,15 +1,17 @@
-// The passes of array_steps.h: what is stored, in which loops, by which expressions, where. One
-// object compiles one program; each pass reads what those before it have left. Their files:
-// array_storage, array_loops, array_expressions, array_steps.
+// The passes of array_steps.h: what is stored, in which loops, in which tiles, by which
+// expressions, where. One object compiles one program; each pass reads what those before it have
+// left. Their files: array_storage, array_loops, array_tiles, array_expressions, array_steps.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ops/array_gather.h"
 #include "ops/row_program.h"
 #include "plan/array.h"
@@ -66,6 +68,7 @@ class ArrayCompiler {
     std::vector<int> loops;                     // the iteration space's axes, rows first
     size_t row_loops = 0;                       // how many of them are rows
     int64_t outer = 1, reduced = 1, inner = 1;  // of a reduction over rows
+    int tiled = -1;                             // the axis that it is tiled along
   };
   void Emit(const ArrayUnit& unit);
 
@@ -96,6 +99,19 @@ class ArrayCompiler {
   // `inner` are the last output axes, if they step less far than the reduced ones.
   void OrderReduction(int id, Pending& p);
 
+  // ---- Tiles.
+
+  // Steps that run tile by tile. Members have numbers in pending_ and each its own tiled axis.
+  struct TiledSteps {
+    std::map<size_t, int> members;
+    int64_t extent = 0, tile = 0;
+    absl::flat_hash_map<int, int> axis_of;  // by array that is stored tile by tile
+    std::set<int> local;                    // arrays that only members read
+  };
+  class Tiler;
+  void FormTiles();
+  void MakeLocal(int id, const TiledSteps& tiled);
+
   // ---- Expressions, once addresses are known.
 
   struct Fusion {
@@ -103,6 +119,7 @@ class ArrayCompiler {
     const std::vector<int>& loops;  // the space's axes in the order of the program's
     size_t row_loops;
     const ArrayRegion* region;  // null: a single reduction's
+    ArrayOperand cut;           // the mask at whose end rows end, over the space; none: whole
     absl::flat_hash_map<std::pair<int, std::vector<int>>, RowProgramBuilder::Id> known;
   };
   static RowProgramBuilder MakeBuilder(const Pending& p, const std::vector<int64_t>& extents);
@@ -139,6 +156,7 @@ class ArrayCompiler {
   // The array whose memory `id` is in: itself, or what it is a view of.
   int Owner(int id) const;
   int64_t BytesOf(int id) const;
+  int64_t BytesAnIndex(int id);
 
   // Places each stored array in one arena: largest first, at the lowest place free over its
   // lifetime.
@@ -173,6 +191,8 @@ class ArrayCompiler {
   std::vector<Pending> pending_;
   absl::flat_hash_map<int, int> input_base_, output_base_;
   absl::flat_hash_map<int, int> twin_;           // by array that is not written
+  absl::flat_hash_set<int> by_tile_;             // arrays that are stored tile by tile
+  absl::flat_hash_map<int, int64_t> tile_of_;    // of them, which have memory for so many indices
   std::map<int, std::vector<int64_t>> strides_;  // references stay valid
   absl::flat_hash_map<int, ArrayAddress> address_;
   ArrayProgram program_;

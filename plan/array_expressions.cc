@@ -26,12 +26,21 @@ RowProgramBuilder::Id ArrayCompiler::FuseNode(Fusion& f, int id, const std::vect
   } else if (n.op == ArrayOp::kParameter && (here || !stored_[static_cast<size_t>(id)])) {
     out = n.valid ? f.builder.ParameterIsValid(n.column) : f.builder.Parameter(n.column, n.type);
   } else if (n.op == ArrayOp::kMap && (here || !stored_[static_cast<size_t>(id)])) {
-    std::vector<RowProgramBuilder::Id> args;
-    for (const ArrayOperand& o : n.operands) {
-      std::vector<int> operand_axes;
-      for (int axis : o.axes) operand_axes.push_back(axes[static_cast<size_t>(axis)]);
-      args.push_back(FuseNode(f, o.array, operand_axes));
+    std::vector<ArrayOperand> operands;
+    for (const ArrayOperand& o : n.operands) operands.push_back(Renamed(o, axes));
+    // Cells where the mask is false are not computed.
+    const int only = n.scalar == ScalarOp::kSelect && operands[0] == f.cut ? 1
+                     : n.scalar == ScalarOp::kAnd && operands[0] == f.cut  ? 1
+                     : n.scalar == ScalarOp::kAnd && operands[1] == f.cut  ? 0
+                                                                           : -1;
+    if (only >= 0) {
+      const ArrayOperand& o = operands[static_cast<size_t>(only)];
+      const RowProgramBuilder::Id same = FuseNode(f, o.array, o.axes);
+      f.known.emplace(key, same);
+      return same;
     }
+    std::vector<RowProgramBuilder::Id> args;
+    for (const ArrayOperand& o : operands) args.push_back(FuseNode(f, o.array, o.axes));
     out = n.scalar == ScalarOp::kCount ? f.builder.Cast(args[0], n.type)
                                        : f.builder.Map(n.scalar, n.type, args);
   } else if (n.op == ArrayOp::kReduce && here) {
@@ -131,10 +140,9 @@ bool ArrayCompiler::HasCells(int member, const ArrayRegion& region, const Pendin
 
 RowProgram ArrayCompiler::BuildRegion(const Pending& p, const ArrayRegion& region) {
   RowProgramBuilder builder = MakeBuilder(p, region.extents);
-  Fusion f{builder, p.loops, p.row_loops, &region, {}};
-  const ArrayOperand cut = CutMask(region, p);
-  if (cut.array >= 0) {
-    const Staircase stairs = graph_.StaircaseOf(cut);
+  Fusion f{builder, p.loops, p.row_loops, &region, CutMask(region, p), {}};
+  if (f.cut.array >= 0) {
+    const Staircase stairs = graph_.StaircaseOf(f.cut);
     const auto of = std::find(p.loops.begin(), p.loops.end(), stairs.of);
     builder.CutRows(static_cast<size_t>(of - p.loops.begin()), stairs.ends);
   }
@@ -154,7 +162,7 @@ RowProgram ArrayCompiler::BuildRegion(const Pending& p, const ArrayRegion& regio
 RowProgram ArrayCompiler::BuildReduction(const Pending& p) {
   const ArrayNode& n = graph_.node(p.id);
   RowProgramBuilder builder = MakeBuilder(p, n.space);
-  Fusion f{builder, p.loops, p.row_loops, nullptr, {}};
+  Fusion f{builder, p.loops, p.row_loops, nullptr, {}, {}};
   builder.Expose(FuseNode(f, n.operands[0].array, n.operands[0].axes));
   return std::move(builder).Build();
 }

@@ -39,6 +39,7 @@ ArrayProgram ArrayCompiler::Compile() {
   plan_ = FormRegions(graph_, stored_, options_.inline_maps);
   ChooseWritten();
   for (const ArrayUnit& unit : plan_.units) Emit(unit);
+  FormTiles();
   LayOut();
   BuildSteps();
   return std::move(program_);
@@ -63,28 +64,47 @@ int64_t ArrayCompiler::BytesOf(int id) const {
   return Aligned(CellsOf(n.shape) * WidthOf(n.type));
 }
 
+// The tiled axis is the outermost in memory.
+int64_t ArrayCompiler::BytesAnIndex(int id) {
+  const ArrayNode& n = graph_.node(id);
+  int64_t cells = 0;
+  for (size_t k = 0; k < n.shape.size(); ++k)
+    cells = std::max(cells, n.shape[k] > 1 ? StridesOf(id)[k] : 0);
+  return cells * WidthOf(n.type);
+}
+
 void ArrayCompiler::LayOut() {
   struct Life {
     int id, first, last;
     int64_t bytes, offset = 0;
   };
   absl::flat_hash_map<int, Life> lives;
-  int step = 0;
-  for (const Pending& p : pending_) {
+  // Steps that are tiled together run at one time.
+  std::vector<int> time(pending_.size());
+  for (size_t s = 0; s < time.size(); ++s) time[s] = static_cast<int>(s);
+  for (const Tiling& t : program_.tilings)
+    std::fill(time.begin() + static_cast<ptrdiff_t>(t.first),
+              time.begin() + static_cast<ptrdiff_t>(t.last), static_cast<int>(t.first));
+  for (size_t s = 0; s < pending_.size(); ++s) {
+    const Pending& p = pending_[s];
+    const int step = time[s];
     for (int stored : p.stores) {
       if (output_base_.contains(stored)) continue;
       const bool once = IsOnce(p);
-      lives[stored] = {stored, once ? 0 : step, once ? INT_MAX : step, BytesOf(stored)};
+      const auto tile = tile_of_.find(stored);
+      const int64_t bytes =
+          tile == tile_of_.end() ? BytesOf(stored) : Aligned(tile->second * BytesAnIndex(stored));
+      lives[stored] = {stored, once ? 0 : step, once ? INT_MAX : step, bytes};
     }
     for (int read : p.reads) {
       auto it = lives.find(Owner(read));
       if (it != lives.end()) it->second.last = std::max(it->second.last, step);
     }
-    ++step;
   }
   for (int r : roots_) {
     auto it = lives.find(Owner(r));
-    if (it != lives.end()) it->second.last = std::max(it->second.last, step);
+    if (it != lives.end())
+      it->second.last = std::max(it->second.last, static_cast<int>(pending_.size()));
   }
   std::vector<Life> order;
   for (const Pending& p : pending_) {
@@ -120,7 +140,7 @@ void ArrayCompiler::LayOut() {
     life.offset = at;
     end = std::max(end, at + life.bytes);
     program_.bytes_between_steps += life.bytes;
-    address_[life.id] = {0, at};
+    address_[life.id] = {0, at, tile_of_.contains(life.id) ? BytesAnIndex(life.id) : 0};
     placed.push_back(life);
   }
   program_.arena_bytes = end;
@@ -198,6 +218,7 @@ std::unique_ptr<Step> ArrayCompiler::BuildRows(const Pending& p, const ArrayRegi
   for (int stored : p.stores) shapes.push_back(ShapeOf(stored));
   return std::make_unique<FusedRows>(
       step_number_, BuildRegion(p, region),
+      p.tiled < 0 ? 1 : region.extents[static_cast<size_t>(p.tiled)],
       Label(reduces ? "Rows" : "Map", absl::StrJoin(shapes, " "), p));
 }
 
@@ -215,7 +236,7 @@ std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const Array
                                                    const std::string& shape) {
   const size_t rank = n.space.size();
   const std::vector<int64_t> a = Along(n.operands[0], rank), b = Along(n.operands[1], rank);
-  const std::vector<int64_t> c = DenseStrides(n.shape);
+  const std::vector<int64_t>& c = StridesOf(p.id);
   const auto has = [](const ArrayOperand& o, size_t axis) {
     return std::find(o.axes.begin(), o.axes.end(), static_cast<int>(axis)) != o.axes.end();
   };
@@ -245,10 +266,12 @@ std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const Array
       mask.checked_cells = CellsOf(graph_.node(owner).shape);
     }
   }
+  mask.checked_by_tile = p.tiled >= 0 && by_tile_.contains(n.operands[1].array);
   if (!stairs.present()) stairs = graph_.StaircaseOf(read_cells_[static_cast<size_t>(p.id)]);
   return std::make_unique<ContractStep>(
-      n.type, std::move(axes), AddressOf(n.operands[0].array), AddressOf(n.operands[1].array),
-      AddressOf(p.id), std::move(mask), std::move(stairs), Label("Contract", shape, p));
+      step_number_, n.type, std::move(axes), AddressOf(n.operands[0].array),
+      AddressOf(n.operands[1].array), AddressOf(p.id), std::move(mask), std::move(stairs), p.tiled,
+      Label("Contract", shape, p));
 }
 
 std::vector<ArrayIndex> ArrayCompiler::BuildIndices(const ArrayNode& n, size_t rank,

@@ -76,6 +76,7 @@ struct Program::Impl {
   std::vector<int64_t> affected;
   ProgramStats stats;
   std::vector<bool> once;  // steps that run once an arena
+  std::vector<Tiling> tilings;
   bool once_ran = false;
   std::vector<double> step_ms;  // of the last run that was timed
   int64_t runs = 0;
@@ -85,6 +86,7 @@ struct Program::Impl {
   absl::Status AllocateScratch(RunState& state) const;
   void BindInputs(RunState& state) const;
   absl::Status RunSteps(RunState& state);
+  absl::Status RunTiles(RunState& state, const Tiling& tiling, bool timed);
 };
 
 namespace {
@@ -279,6 +281,7 @@ absl::Status Builder::Build() {
   ArrayProgram arrays = CompileArrays(graph_, ArrayRoots(), outputs, options_, 0);
   program_.steps = std::move(arrays.steps);
   program_.once = std::move(arrays.once);
+  program_.tilings = std::move(arrays.tilings);
   for (const Provided& p : provided_) program_.steps.push_back(MaterializeStep(p, arrays));
 
   if (program_.in_place) {
@@ -427,6 +430,18 @@ void Program::Impl::BindInputs(RunState& state) const {
   }
 }
 
+absl::Status Program::Impl::RunTiles(RunState& state, const Tiling& tiling, bool timed) {
+  if (!timed) return tiling.Run(steps, state, [](size_t) {});
+  std::fill(step_ms.begin() + static_cast<ptrdiff_t>(tiling.first),
+            step_ms.begin() + static_cast<ptrdiff_t>(tiling.last), 0);
+  Clock::time_point last = Clock::now();
+  return tiling.Run(steps, state, [&](size_t s) {
+    const Clock::time_point now = Clock::now();
+    step_ms[s] += std::chrono::duration<double, std::milli>(now - last).count();
+    last = now;
+  });
+}
+
 absl::Status Program::Impl::RunSteps(RunState& state) {
   ADJOIN_RETURN_IF_ERROR(Prepare(state));
   BindInputs(state);
@@ -436,6 +451,7 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
   ++runs;
   step_ms.resize(steps.size());
   Clock::time_point last = Clock::now();
+  auto tiling = tilings.begin();
   for (size_t s = 0; s < steps.size(); ++s) {
     if (state.control != nullptr) {
       ADJOIN_RETURN_IF_ERROR(state.control->Check());
@@ -444,6 +460,13 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
         state.control->cancelled = true;
         return state.control->Check();
       }
+    }
+    if (tiling != tilings.end() && s == tiling->first) {
+      ADJOIN_RETURN_IF_ERROR(RunTiles(state, *tiling, timed));
+      s = tiling->last - 1;
+      ++tiling;
+      last = Clock::now();
+      continue;
     }
     if (once_ran && s < once.size() && once[s]) continue;
     ADJOIN_RETURN_IF_ERROR(steps[s]->Run(state));
@@ -570,6 +593,10 @@ std::string Program::Explain(bool analyze) const {
   for (size_t i = 0; i < impl_->steps.size(); ++i) {
     absl::StrAppend(&out, "  ", i, ": ", impl_->steps[i]->Describe(),
                     i < impl_->once.size() && impl_->once[i] ? "  once" : "");
+    for (const Tiling& t : impl_->tilings) {
+      if (t.first <= i && i < t.last)
+        absl::StrAppend(&out, "  in tiles of ", t.tile, " of ", t.extent);
+    }
     if (analyze && i < impl_->step_ms.size())
       absl::StrAppendFormat(&out, "  (%.4f ms)", impl_->step_ms[i]);
     absl::StrAppend(&out, "\n");

@@ -70,6 +70,21 @@ struct Row {
         [](const Settings& defaults, Settings* s) { s->member = defaults.member; }                 \
   }
 
+std::string OnOffForce(RuleUse use) {
+  return use == RuleUse::kForce ? "force" : OnOff(use == RuleUse::kOn);
+}
+
+template <RuleUse PlanOptions::*kMember>
+absl::Status PlanRule(Text name, Text value, Settings* s) {
+  RuleUse& use = s->plan.*kMember;
+  if (absl::AsciiStrToLower(ToAbsl(value)) == "force")
+    return use = RuleUse::kForce, absl::OkStatus();
+  bool on = false;
+  if (!SetBool(name, value, &on).ok()) return InvalidValue(name, value);
+  use = on ? RuleUse::kOn : RuleUse::kOff;
+  return absl::OkStatus();
+}
+
 template <bool PlanOptions::*kMember>
 absl::Status PlanBool(Text name, Text value, Settings* s) {
   return SetBool(name, value, &(s->plan.*kMember));
@@ -112,6 +127,7 @@ constexpr Row kRows[] = {
                OnOff(s.plan.inline_maps)),
     ADJOIN_ROW("adjoin.morsel_rows", plan.morsel_rows, PlanRows<&PlanOptions::morsel_rows>,
                std::to_string(s.plan.morsel_rows)),
+    ADJOIN_ROW("adjoin.tile", plan.tile, PlanRule<&PlanOptions::tile>, OnOffForce(s.plan.tile)),
     ADJOIN_ROW("adjoin.threads", threads, Threads, std::to_string(s.threads)),
     ADJOIN_ROW("lock_timeout", lock_timeout_ms, LockTimeout, std::to_string(s.lock_timeout_ms)),
     ADJOIN_ROW("work_mem", plan.work_mem, WorkMem, FormatBytes(s.plan.work_mem)),

@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(Small, GptTest,
                          testing::Combine(testing::Values("gpt_small"),
                                           testing::ValuesIn(Named({"engine", "grid_off",
                                                                    "contraction_off", "inline_off",
-                                                                   "threads_4"}))),
+                                                                   "tile_force", "threads_4"}))),
                          TestName);
 INSTANTIATE_TEST_SUITE_P(Base, GptTest,
                          testing::Combine(testing::Values("gpt_base"),

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "gtest/gtest.h"
 
@@ -18,6 +19,9 @@ constexpr int64_t kBatch = 2, kRows = 300, kOther = 530, kFree = 19;
 struct Operands {
   std::vector<double> a, b, c;
   bool skips = false;
+  int tiled = -1;  // the axis
+  int64_t tile = 0;
+  bool checked_by_tile = false;
 };
 
 // Axes: 0 the batch, 1 and 2 those of the staircase, 3 free or summed.
@@ -27,7 +31,9 @@ absl::Status Multiply(const std::vector<ContractAxis>& axes, const Staircase& st
   mask.present = checked;
   mask.checked = {1, 0};
   mask.checked_cells = std::ssize(run.b);
-  const ContractStep step(TypeId::kFloat64, axes, {0, 0}, {1, 0}, {2, 0}, mask, stairs, "test");
+  mask.checked_by_tile = run.checked_by_tile;
+  const ContractStep step(0, TypeId::kFloat64, axes, {0, 0}, {1, 0}, {2, 0}, mask, stairs,
+                          run.tiled, "test");
   run.skips = step.Describe().find("staircase") != std::string::npos;
   RunState state;
   state.bases = {reinterpret_cast<std::byte*>(run.a.data()),
@@ -35,7 +41,13 @@ absl::Status Multiply(const std::vector<ContractAxis>& axes, const Staircase& st
                  reinterpret_cast<std::byte*>(run.c.data())};
   ADJOIN_ASSIGN_OR_RETURN(state.scratch,
                           Buffer::Allocate(step.scratch_bytes(), std::make_shared<MemoryBudget>()));
-  return step.Run(state);
+  state.step_states.resize(1);
+  ADJOIN_RETURN_IF_ERROR(step.Prepare(state));
+  if (run.tiled < 0) return step.Run(state);
+  const int64_t extent = axes[static_cast<size_t>(run.tiled)].extent;
+  for (int64_t first = 0; first < extent; first += run.tile)
+    step.RunTile(state, first, std::min(first + run.tile, extent));
+  return absl::OkStatus();
 }
 
 std::vector<double> Normal(int64_t n, uint64_t seed) {
@@ -122,6 +134,87 @@ TEST_P(StaircaseTest, LeavesOutTerms) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StaircaseTest, testing::Combine(testing::Bool(), testing::Bool()));
+
+// Tile by tile a product has the bits of the whole one where the tiled axis is kept, and its cells
+// up to rounding where it is summed; with a staircase as without.
+struct TiledCase {
+  const char* name;
+  int tiled;
+  bool summed_stairs;  // the staircase's second axis is summed
+  bool has_batch;
+};
+class TilesTest : public testing::TestWithParam<std::tuple<TiledCase, bool, bool, int64_t>> {};
+
+TEST_P(TilesTest, AddUpToTheWhole) {
+  const auto& [tiled, swapped, with_stairs, tile] = GetParam();
+  const int64_t batch = tiled.has_batch ? kBatch : 1, x = kRows, y = kOther;
+  std::vector<ContractAxis> axes;
+  Operands part;
+  if (tiled.summed_stairs) {
+    axes = {{batch, x * y, y * kFree, x * kFree, true, true, false},
+            {x, y, 0, kFree, true, false, false},
+            {kFree, 0, 1, 1, false, true, false},
+            {y, 1, kFree, 0, true, true, true}};
+    part.a = Normal(batch * x * y, 1), part.b = Normal(batch * y * kFree, 2);
+    part.c.assign(static_cast<size_t>(batch * x * kFree), std::nan(""));
+    for (int64_t cell = 0; with_stairs && cell < std::ssize(part.a); ++cell) {
+      if (cell % y >= Ends(cell / y % x)) part.a[static_cast<size_t>(cell)] = 0;
+    }
+  } else {
+    axes = {{batch, x * kFree, y * kFree, x * y, true, true, false},
+            {x, kFree, 0, y, true, false, false},
+            {y, 0, kFree, 1, false, true, false},
+            {kFree, 1, 1, 0, true, true, true}};
+    part.a = Normal(batch * x * kFree, 1), part.b = Normal(batch * y * kFree, 2);
+    part.c.assign(static_cast<size_t>(batch * x * y), std::nan(""));
+  }
+  if (swapped) {
+    std::swap(part.a, part.b);
+    for (ContractAxis& axis : axes) std::swap(axis.a, axis.b), std::swap(axis.in_a, axis.in_b);
+  }
+  Staircase stairs;
+  if (with_stairs) stairs = Stairs(false), stairs.along = tiled.summed_stairs ? 3 : 2;
+  const bool checked = with_stairs && tiled.summed_stairs && !swapped;
+  Operands whole = part;
+  ASSERT_TRUE(Multiply(axes, stairs, checked, whole).ok());
+  part.tiled = tiled.tiled;
+  part.tile = tile;
+  part.checked_by_tile = checked && tiled.tiled == 3 && !tiled.has_batch;
+  ASSERT_TRUE(Multiply(axes, stairs, checked, part).ok());
+  const bool kept = !axes[static_cast<size_t>(tiled.tiled)].summed;
+  for (int64_t cell = 0; cell < std::ssize(whole.c); ++cell) {
+    const double value = part.c[static_cast<size_t>(cell)];
+    const double expected = whole.c[static_cast<size_t>(cell)];
+    if (with_stairs && !tiled.summed_stairs && cell % y >= Ends(cell / y % x)) {
+      ASSERT_TRUE(std::isfinite(value)) << cell;
+    } else if (kept) {
+      ASSERT_TRUE(SameBits(value, expected)) << cell;
+    } else {
+      ASSERT_NEAR(value, expected, 1e-12 * (1 + std::abs(expected))) << cell;
+    }
+  }
+  if (!checked) return;
+  // An infinity under the mask's zeros does not reach their cells.
+  part.b[static_cast<size_t>((y - 1) * kFree)] = std::numeric_limits<double>::infinity();
+  ASSERT_TRUE(Multiply(axes, stairs, checked, part).ok());
+  for (int64_t i = 0; i < x; ++i)
+    EXPECT_EQ(std::isfinite(part.c[static_cast<size_t>(i * kFree)]), y - 1 >= Ends(i)) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, TilesTest,
+    testing::Combine(testing::Values(TiledCase{"batch_of_cells", 0, false, true},
+                                     TiledCase{"batch_of_terms", 0, true, true},
+                                     TiledCase{"rows_of_cells", 1, false, false},
+                                     TiledCase{"rows_of_terms", 1, true, false},
+                                     TiledCase{"summed_of_cells", 3, false, true},
+                                     TiledCase{"summed_of_terms", 3, true, true},
+                                     TiledCase{"summed_of_one", 3, true, false}),
+                     testing::Bool(), testing::Bool(), testing::Values(1, 7, 96, 1000)),
+    [](const auto& test) {
+      return absl::StrCat(std::get<0>(test.param).name, std::get<1>(test.param) ? "_swapped" : "",
+                          std::get<2>(test.param) ? "_stairs" : "", "_", std::get<3>(test.param));
+    });
 
 }  // namespace
 }  // namespace adjoin

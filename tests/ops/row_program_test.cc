@@ -515,7 +515,7 @@ TEST(FusedRowsTest, HasTheSameBitsAtEveryNumberOfThreads) {
       b.Store(b.Map(ScalarOp::kDivide, TypeId::kFloat64, quotient),
               {{1, 0}, TypeId::kFloat64, {length, 1}});
       std::vector<double> out(x.size(), -1);
-      const FusedRows step(0, std::move(b).Build(), "softmax");
+      const FusedRows step(0, std::move(b).Build(), 1, "softmax");
       TaskPool pool(std::max(threads, 1));
       RunState state = StateOver({BytesOf(x), BytesOf(out)}, threads == 0 ? nullptr : &pool);
       ASSERT_TRUE(step.Prepare(state).ok());

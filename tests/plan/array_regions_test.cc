@@ -357,6 +357,20 @@ class RandomGraph {
     }
   }
 
+  size_t tilings() const { return tilings_; }
+
+  void RunSteps(const ArrayProgram& program) {
+    auto tiling = program.tilings.begin();
+    for (size_t s = 0; s < program.steps.size(); ++s) {
+      if (tiling != program.tilings.end() && s == tiling->first) {
+        ASSERT_TRUE(tiling->Run(program.steps, state_, [](size_t) {}).ok());
+        s = tiling++->last - 1;
+        continue;
+      }
+      ASSERT_TRUE(program.steps[s]->Run(state_).ok());
+    }
+  }
+
   void Check(const PlanOptions& options) {
     const ArrayProgram program = CompileArrays(graph_, roots_, outputs_, options, 0);
     std::vector<std::byte> arena(static_cast<size_t>(program.arena_bytes) + 64, std::byte{0xff});
@@ -386,9 +400,8 @@ class RandomGraph {
     state_.step_states.clear();
     state_.step_states.resize(program.steps.size());
     for (const auto& step : program.steps) ASSERT_TRUE(step->Prepare(state_).ok());
-    for (int run = 0; run < 2; ++run) {
-      for (const auto& step : program.steps) ASSERT_TRUE(step->Run(state_).ok());
-    }
+    for (int run = 0; run < 2; ++run) RunSteps(program);
+    tilings_ += program.tilings.size();
     for (int root : roots_) {
       ASSERT_TRUE(program.views.contains(root)) << graph_.ToString(root);
       CheckRoot(root, program.views.find(root)->second);
@@ -853,23 +866,31 @@ class RandomGraph {
   std::vector<int> roots_;
   size_t outputs_ = 0;
   RunState state_;
+  size_t tilings_ = 0;
 };
 
 TEST(CompileArraysTest, RandomGraphsHaveTheirCells) {
+  size_t tilings = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE(seed);
     RandomGraph graph(seed);
     for (bool inline_maps : {true, false}) {
       for (int64_t work_mem : {int64_t{256} << 20, int64_t{2048}}) {
-        SCOPED_TRACE(inline_maps ? "inline" : "not inline");
-        PlanOptions options;
-        options.inline_maps = inline_maps;
-        options.work_mem = work_mem;
-        graph.Check(options);
-        if (testing::Test::HasFailure()) return;
+        for (RuleUse tile : {RuleUse::kOff, RuleUse::kForce}) {
+          SCOPED_TRACE(inline_maps ? "inline" : "not inline");
+          SCOPED_TRACE(tile == RuleUse::kForce ? "tiled" : "not tiled");
+          PlanOptions options;
+          options.inline_maps = inline_maps;
+          options.work_mem = work_mem;
+          options.tile = tile;
+          graph.Check(options);
+          if (testing::Test::HasFailure()) return;
+        }
       }
     }
+    tilings += graph.tilings();
   }
+  EXPECT_GT(tilings, 1000);
 }
 
 }  // namespace
