@@ -40,8 +40,11 @@ constexpr int64_t kPageBytes = 4096, kLineBytes = 64;
 class ArrayCompiler::Tiler {
  public:
   explicit Tiler(ArrayCompiler& compiler) : c_(compiler) {
-    for (size_t s = 0; s < c_.pending_.size(); ++s) {
-      for (int id : c_.pending_[s].reads) readers_[c_.Owner(id)].insert(s);
+    for (const Pending& p : c_.pending_) {
+      for (int id : p.reads) {
+        std::vector<int>& readers = readers_[c_.Owner(id)];
+        if (readers.empty() || readers.back() != p.stores[0]) readers.push_back(p.stores[0]);
+      }
     }
   }
 
@@ -49,6 +52,7 @@ class ArrayCompiler::Tiler {
   TiledSteps Grow(size_t first) {
     grown_ = {};
     finished_.clear();
+    member_stores_.clear();
     TiledSteps best;
     int64_t most = 0;
     if (!Expands(c_.pending_[first])) return best;
@@ -171,6 +175,7 @@ class ArrayCompiler::Tiler {
     if (summed) finished_.insert(p.id);
     grown_.axis_of.insert(stored.begin(), stored.end());
     grown_.members.emplace(s, axis);
+    member_stores_.insert(p.stores[0]);
     return true;
   }
 
@@ -212,7 +217,7 @@ class ArrayCompiler::Tiler {
     const auto readers = readers_.find(id);
     return readers != readers_.end() &&
            std::all_of(readers->second.begin(), readers->second.end(),
-                       [&](size_t s) { return grown_.members.contains(s); });
+                       [&](int reader) { return member_stores_.contains(reader); });
   }
 
   // Whether a staircase cuts the product along the axis anyway.
@@ -255,7 +260,9 @@ class ArrayCompiler::Tiler {
   }
 
   ArrayCompiler& c_;
-  std::map<int, std::set<size_t>> readers_;  // steps, by array
+  // By array; a step is known by the first array that it stores.
+  absl::flat_hash_map<int, std::vector<int>> readers_;
+  absl::flat_hash_set<int> member_stores_;
   TiledSteps grown_;
   absl::flat_hash_set<int> finished_;  // arrays that are whole only after the last tile
 };
@@ -273,14 +280,15 @@ void ArrayCompiler::MakeLocal(int id, const TiledSteps& tiled) {
 
 void ArrayCompiler::FormTiles() {
   if (options_.tile == RuleUse::kOff) return;
-  auto tiler = std::make_unique<Tiler>(*this);
+  Tiler tiler(*this);
   for (size_t first = 0; first < pending_.size(); ++first) {
-    const TiledSteps best = tiler->Grow(first);
+    const TiledSteps best = tiler.Grow(first);
     if (best.members.empty()) continue;
     // What does not need the members runs before them; what does, after.
     std::vector<Pending> before, together, after;
     absl::flat_hash_set<int> made;
-    for (size_t s = first; s < pending_.size(); ++s) {
+    const size_t last = best.members.rbegin()->first + 1;
+    for (size_t s = first; s < last; ++s) {
       Pending& p = pending_[s];
       const bool depends = std::any_of(p.reads.begin(), p.reads.end(),
                                        [&](int id) { return made.contains(Owner(id)); });
@@ -289,20 +297,14 @@ void ArrayCompiler::FormTiles() {
       if (member != best.members.end() || depends) made.insert(p.stores.begin(), p.stores.end());
       (member != best.members.end() ? together : depends ? after : before).push_back(std::move(p));
     }
-    pending_.resize(first);
-    const auto append = [&](std::vector<Pending>& steps) {
-      for (Pending& p : steps) pending_.push_back(std::move(p));
-    };
-    append(before);
-    Tiling tiling{pending_.size(), 0, best.extent, best.tile};
-    append(together);
-    tiling.last = pending_.size();
-    program_.tilings.push_back(tiling);
-    append(after);
+    const size_t from = first + before.size();
+    program_.tilings.push_back({from, from + together.size(), best.extent, best.tile});
+    auto to = pending_.begin() + static_cast<ptrdiff_t>(first);
+    for (std::vector<Pending>* steps : {&before, &together, &after})
+      to = std::move(steps->begin(), steps->end(), to);
     for (const auto& [id, axis] : best.axis_of) by_tile_.insert(id);
     for (int id : best.local) MakeLocal(id, best);
-    first = tiling.last - 1;
-    tiler = std::make_unique<Tiler>(*this);
+    first = program_.tilings.back().last - 1;
   }
 }
 

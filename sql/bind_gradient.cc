@@ -134,11 +134,7 @@ class GradientPlanner {
     const RangeVariable& owner = *column.owner;
     const TypeId type = owner.node->types[static_cast<size_t>(column.index)];
     const std::string& name = owner.columns[static_cast<size_t>(column.index)].name;
-    const std::vector<NodeRef> read = TopologicalOrder({f});
-    const auto reads = [&](const NodeRef& node) {
-      return std::find(read.begin(), read.end(), node) != read.end();
-    };
-    if (!reads(Plain(owner))) {
+    if (!state_.Reads(f, Plain(owner))) {
       return state_.Error(sqlstate::kUndefinedColumn,
                           absl::StrCat("\"", f_name, "\" does not read \"",
                                        owner.relation.empty() ? owner.name : owner.relation,

@@ -110,6 +110,14 @@ absl::StatusOr<std::vector<TypeId>> BindState::ParameterTypes() const {
   return out;
 }
 
+bool BindState::Reads(const NodeRef& f, const NodeRef& relation) {
+  const auto [it, is_new] = reads_.try_emplace(f);
+  if (is_new) {
+    for (const NodeRef& node : TopologicalOrder({f})) it->second.insert(node.get());
+  }
+  return it->second.contains(relation.get());
+}
+
 int BindState::StartOfBound(const Json& node) {
   const auto start_of = [this](const Json& operand) {
     const auto it = starts_.find(&operand);

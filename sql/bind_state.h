@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "plan/node.h"
 #include "plan/scalar_functions.h"
@@ -77,6 +78,8 @@ class BindState {
   // long chains.
   int StartOfBound(const Json& node);
   absl::flat_hash_map<std::string, Query> views;  // bound once a statement
+  // Whether `f` reads `relation`; what a relation reads is found once.
+  bool Reads(const NodeRef& f, const NodeRef& relation);
   void NoteRelation(std::string_view name) const;
 
   // Counts nesting; an error beyond what a thread's stack takes.
@@ -105,6 +108,7 @@ class BindState {
   std::vector<Parameter> parameters_;
   absl::flat_hash_map<const Json*, int> starts_;
   absl::flat_hash_map<int, Outer> outers_;
+  absl::flat_hash_map<NodeRef, absl::flat_hash_set<const Node*>> reads_;
 };
 
 // Gives an expression that is still open the type `target`; casts any other. Errors carry the
