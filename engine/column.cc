@@ -76,10 +76,20 @@ absl::Status StoreElement(const Value& value, TypeId type, void* out) {
 }
 
 template <typename T>
-void FillCoordinates(const Column::Coordinates& c, int64_t length, T* out) {
-  for (int64_t row = 0; row < length;) {
-    for (int64_t i = 0; i < c.extent; ++i, row += c.inner)
-      std::fill_n(out + row, c.inner, static_cast<T>(c.origin + i));
+void FillCoordinates(const Column::Coordinates& c, int64_t first, int64_t n, T* out) {
+  int64_t index = first / c.inner % c.extent;
+  if (c.inner == 1) {
+    for (T* const end = out + n; out < end; index = 0) {
+      const int64_t run = std::min<int64_t>(c.extent - index, end - out);
+      for (int64_t i = 0; i < run; ++i) *out++ = static_cast<T>(c.origin + index + i);
+    }
+    return;
+  }
+  int64_t left = c.inner - first % c.inner;
+  for (T* const end = out + n; out < end; left = c.inner) {
+    const int64_t run = std::min<int64_t>(left, end - out);
+    out = std::fill_n(out, run, static_cast<T>(c.origin + index));
+    index = index + 1 == c.extent ? 0 : index + 1;
   }
 }
 
@@ -131,22 +141,24 @@ Column::Column(TypeId type, int64_t length, Coordinates coordinates,
 const void* Column::Compute() const {
   if (computed_ == nullptr) return nullptr;  // an empty column of somebody else's memory
   std::call_once(computed_->once, [this] {
-    const Coordinates& c = computed_->coordinates;
     auto buffer = Buffer::AllocateAnyway(length_ * WidthOf(type_), computed_->budget);
-    switch (type_) {
-      case TypeId::kInt16:
-        FillCoordinates(c, length_, buffer->mutable_as<int16_t>());
-        break;
-      case TypeId::kInt32:
-        FillCoordinates(c, length_, buffer->mutable_as<int32_t>());
-        break;
-      default:
-        FillCoordinates(c, length_, buffer->mutable_as<int64_t>());
-    }
+    Fill(0, length_, buffer->mutable_data());
     values_ = std::move(buffer);
     data_.store(values_->data(), std::memory_order_release);
   });
   return data_.load(std::memory_order_acquire);
+}
+
+void Column::Fill(int64_t first, int64_t n, void* out) const {
+  const Coordinates& c = computed_->coordinates;
+  switch (type_) {
+    case TypeId::kInt16:
+      return FillCoordinates(c, first, n, static_cast<int16_t*>(out));
+    case TypeId::kInt32:
+      return FillCoordinates(c, first, n, static_cast<int32_t*>(out));
+    default:
+      return FillCoordinates(c, first, n, static_cast<int64_t*>(out));
+  }
 }
 
 Value Column::value(int64_t row) const {

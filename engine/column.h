@@ -64,6 +64,10 @@ class Column {
     const void* known = data_.load(std::memory_order_acquire);
     return known != nullptr ? known : Compute();
   }
+  // Whether the values lie in memory; if not, Fill writes elements [first, first + n) to `out`
+  // without keeping them.
+  bool is_stored() const { return data_.load(std::memory_order_acquire) != nullptr; }
+  void Fill(int64_t first, int64_t n, void* out) const;
   const std::shared_ptr<const Buffer>& values_buffer() const {
     data();
     return values_;

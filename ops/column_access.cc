@@ -26,6 +26,12 @@ const T* TakeValues(const T* from, const int64_t* rows, int64_t n, T* out) {
 
 Vector ReadColumn(const Column& column, int64_t begin, int64_t n, BatchArena& arena) {
   Vector out{column.type(), nullptr, ReadValidity(column, begin, n, arena)};
+  if (!column.is_stored() && n > 0) {  // dims of a grid: nothing that they take outlives the batch
+    std::byte* values = arena.Make<std::byte>(n * VectorWidth(column.type()));
+    column.Fill(begin, n, values);
+    out.data = values;
+    return out;
+  }
   if (column.type() != TypeId::kText) {
     out.data = static_cast<const std::byte*>(column.data()) + begin * VectorWidth(column.type());
     return out;

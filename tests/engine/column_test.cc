@@ -154,6 +154,27 @@ TEST(ColumnTest, CoordinatesAreComputedWhenRead) {
   EXPECT_EQ(budget->used(), 0);
 }
 
+// Any part of them, without keeping it.
+TEST(ColumnTest, CoordinatesAreFilledWherever) {
+  auto budget = std::make_shared<MemoryBudget>();
+  for (const int64_t inner : {1, 2, 5}) {
+    const Column column(TypeId::kInt64, 30, Column::Coordinates{-1, 3, inner}, budget);
+    for (int64_t first = 0; first < 30; ++first) {
+      for (int64_t n = 0; first + n <= 30; ++n) {
+        std::vector<int64_t> cells(static_cast<size_t>(n));
+        column.Fill(first, n, cells.data());
+        for (int64_t i = 0; i < n; ++i)
+          ASSERT_EQ(cells[static_cast<size_t>(i)], -1 + (first + i) / inner % 3)
+              << first << " " << i;
+      }
+    }
+    EXPECT_FALSE(column.is_stored());
+    EXPECT_EQ(budget->used(), 0);
+    EXPECT_EQ(column.value(inner), Value::Int(0));
+    EXPECT_TRUE(column.is_stored());
+  }
+}
+
 TEST(ColumnBuilderTest, EmptyColumn) {
   const auto column = ColumnBuilder(TypeId::kText, Unlimited()).Finish();
   ASSERT_TRUE(column.ok());
