@@ -57,9 +57,9 @@ class GatherStep final : public Step {
 };
 
 // out (zeroed first, `out_cells` of them) at [direct strides + positions] += value over the loops,
-// in the loops' order. Parts own ranges of a loop that no position depends on, so that each cell
-// has the same sum however many they are; one part where there is no such loop, as each would have
-// to read all positions to find its own.
+// in the loops' order. A loop with a direct stride is an axis of out of its own: parts have ranges
+// of one, so that each cell has the same sum however many they are. One part where there is none:
+// each would have to read all positions to find its own.
 class ScatterStep final : public Step {
  public:
   ScatterStep(TypeId type, std::vector<int64_t> loops, ArrayAddress value,
