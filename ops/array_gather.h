@@ -2,6 +2,7 @@
 // position.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,21 @@ struct ArrayIndex {
   int64_t stride;
 };
 
+// A nest of loops whose innermost, where no position varies along it, is taken off as a run of
+// cells that follow one position.
+struct IndexedLoops {
+  IndexedLoops(std::vector<int64_t> all_loops, std::vector<int64_t> direct_strides,
+               std::vector<ArrayIndex> all_indices);
+  int64_t cells() const;
+
+  std::vector<int64_t> loops;   // one at least
+  std::vector<int64_t> direct;  // strides in the array that is indexed
+  std::vector<ArrayIndex> indices;
+  int64_t run = 1, run_stride = 0;  // cells, and their stride in that array
+};
+
 // out[cell] = source[direct strides over the loops + positions * their strides], out dense over the
-// loops.
+// loops. In parts of its cells where they are many.
 class GatherStep final : public Step {
  public:
   GatherStep(TypeId type, std::vector<int64_t> loops, ArrayAddress source,
@@ -31,17 +45,21 @@ class GatherStep final : public Step {
   std::string Describe() const override { return label_; }
 
  private:
+  template <typename T>
+  void Gather(const RunState& state, int64_t first, int64_t last) const;  // runs
+  static void RunPart(void* context, int64_t part, int slot);
+
   TypeId type_;
-  std::vector<int64_t> loops_;
-  ArrayAddress source_;
-  std::vector<int64_t> direct_;
-  std::vector<ArrayIndex> indices_;
-  ArrayAddress out_;
+  IndexedLoops nest_;
+  ArrayAddress source_, out_;
   std::string label_;
+  int64_t parts_;
 };
 
 // out (zeroed first, `out_cells` of them) at [direct strides + positions] += value over the loops,
-// in the loops' order.
+// in the loops' order. A loop with a direct stride is an axis of out of its own: parts have ranges
+// of one, so that each cell has the same sum however many they are. One part where there is none:
+// each would have to read all positions to find its own.
 class ScatterStep final : public Step {
  public:
   ScatterStep(TypeId type, std::vector<int64_t> loops, ArrayAddress value,
@@ -52,15 +70,23 @@ class ScatterStep final : public Step {
   std::string Describe() const override { return label_; }
 
  private:
+  struct Context;
+  template <typename T>
+  void Scatter(const RunState& state, int64_t first, int64_t last) const;  // along the cut loop
+  static void ZeroPart(void* context, int64_t part, int slot);
+  static void RunPart(void* context, int64_t part, int slot);
+  bool cuts_runs() const { return cut_ == nest_.loops.size(); }
+  int64_t cut_extent() const { return cuts_runs() ? nest_.run : nest_.loops[cut_]; }
+
   TypeId type_;
-  std::vector<int64_t> loops_;
-  ArrayAddress value_;
-  std::vector<int64_t> value_strides_;
-  std::vector<int64_t> direct_;
-  std::vector<ArrayIndex> indices_;
-  ArrayAddress out_;
+  IndexedLoops nest_;
+  ArrayAddress value_, out_;
+  std::vector<int64_t> value_strides_;  // over nest_.loops
+  int64_t value_run_stride_ = 0;
   int64_t out_cells_;
   std::string label_;
+  size_t cut_ = 0;  // the loop that parts have ranges of; past the last: the runs
+  int64_t most_parts_ = 1;
 };
 
 }  // namespace adjoin

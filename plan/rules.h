@@ -3,6 +3,7 @@
 #pragma once
 
 #include "absl/container/flat_hash_set.h"
+#include "plan/dim_extents.h"
 #include "plan/node.h"
 #include "plan/program.h"
 
@@ -13,8 +14,15 @@ namespace adjoin {
 NodeRef RecogniseContraction(const NodeRef& node, Planner& planner,
                              const absl::flat_hash_set<const Node*>& kept);
 
+// The same over joins of three relations or more, all of known extents, as Contractions of two each
+// in the cheapest order (rules/order_contraction.cc).
+NodeRef OrderContraction(const NodeRef& node, Planner& planner,
+                         const absl::flat_hash_set<const Node*>& kept, DimExtents& extents);
+
 // Applies the rules that `options` leaves on to every node below the statement's outputs, inputs
 // first. Run before derivatives are resolved, so that they differentiate products as products.
-void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& options);
+// Calls `shape_of` only for scans on whose shape the plan then depends.
+void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& options,
+                ShapeOf shape_of);
 
 }  // namespace adjoin

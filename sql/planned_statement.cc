@@ -83,6 +83,22 @@ PlannedStatement::PlannedStatement(nlohmann::json tree, std::string text,
       text_(std::move(text)),
       parameter_types_(std::move(parameter_types)) {}
 
+std::optional<GridShape> PlannedStatement::ShapeOf(const CatalogState& catalog, const Scan& scan) {
+  const auto stand_in = bound_by_name_.find(scan.table);
+  const TableRef table =
+      stand_in != bound_by_name_.end() ? stand_in->second : catalog.table(scan.table_id);
+  const std::optional<GridShape> shape = table == nullptr ? std::nullopt : table->grid();
+  shapes_[scan.table_id] = shape;
+  return shape;
+}
+
+bool PlannedStatement::ShapesHold() const {
+  return std::all_of(shapes_.begin(), shapes_.end(), [&](const auto& noted) {
+    const auto table = state_.tables.find(noted.first);
+    return table == state_.tables.end() || table->second->grid() == noted.second;
+  });
+}
+
 bool PlannedStatement::IsCurrent(const CatalogState& catalog, const Settings& settings) const {
   if (!bound_ || weak_real_ != settings.weak_real || contraction_ != settings.plan.contraction)
     return false;
@@ -108,7 +124,9 @@ absl::Status PlannedStatement::Bind(const CatalogState& catalog, const Settings&
   ADJOIN_ASSIGN_OR_RETURN(Statement statement, adjoin::Bind(tree_, recording, options, *planner));
   stages_.clear();
   AddStage("Bound:", statement);
-  ApplyRules(&statement, *planner, settings.plan);
+  shapes_.clear();
+  ApplyRules(&statement, *planner, settings.plan,
+             [&](const Scan& scan) { return ShapeOf(catalog, scan); });
   AddStage("Products recognised:", statement);
   ADJOIN_RETURN_IF_ERROR(ResolveDerivatives(&statement, *planner));
   AddStage("Derivatives taken:", statement);
@@ -188,7 +206,7 @@ bool PlannedStatement::Refresh(const CatalogState& catalog) {
 absl::Status PlannedStatement::Prepare(const CatalogState& catalog, const Settings& settings) {
   const auto start = std::chrono::steady_clock::now();
   bool planned = false;
-  if (!IsCurrent(catalog, settings) || !Refresh(catalog)) {
+  if (!IsCurrent(catalog, settings) || !Refresh(catalog) || !ShapesHold()) {
     ADJOIN_RETURN_IF_ERROR(Bind(catalog, settings));
     if (!Refresh(catalog))
       return SqlError(sqlstate::kInternalError, "a table has left the catalog");

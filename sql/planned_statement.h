@@ -47,10 +47,10 @@ class PlannedStatement {
   PlannedStatement(nlohmann::json tree, std::string text,
                    std::vector<std::optional<TypeId>> parameter_types = {});
 
-  // Binds and differentiates where names changed their meaning since the last time or settings
-  // differ; then brings `state().tables` up to date with `catalog` (and bound tables), and compiles
-  // where the program does not fit them. Allocates nothing when nothing has changed. Errors: those
-  // of binding and planning.
+  // Binds and differentiates where names changed their meaning since the last time, settings
+  // differ or products were ordered for other shapes; then brings `state().tables` up to date with
+  // `catalog` (and bound tables), and compiles where the program does not fit them. Allocates
+  // nothing when nothing has changed. Errors: those of binding and planning.
   absl::Status Prepare(const CatalogState& catalog, const Settings& settings);
   // Only the first half: names and types are known afterwards.
   absl::Status Bind(const CatalogState& catalog, const Settings& settings);
@@ -87,6 +87,9 @@ class PlannedStatement {
   absl::Status SetParameters(const std::vector<ExprRef>& values);
 
  private:
+  // The shape of the table that the next run would read there, noted as one that the plan rests on.
+  std::optional<GridShape> ShapeOf(const CatalogState& catalog, const Scan& scan);
+  bool ShapesHold() const;
   bool IsCurrent(const CatalogState& catalog, const Settings& settings) const;
   void AddStage(std::string_view heading, const Statement& statement);
   absl::Status CollectTables();
@@ -102,6 +105,7 @@ class PlannedStatement {
   bool weak_real_ = false;
   bool contraction_ = true;  // what the plan was rewritten with
   bool bound_ = false;
+  absl::flat_hash_map<uint64_t, std::optional<GridShape>> shapes_;  // products were ordered by
   Statement statement_;
   struct Stage {
     std::string_view heading;

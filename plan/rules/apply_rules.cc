@@ -5,12 +5,14 @@
 
 namespace adjoin {
 
-void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& options) {
+void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& options,
+                ShapeOf shape_of) {
   if (!options.contraction) return;
   std::vector<NodeRef> roots;
   for (const Statement::Output& output : statement->outputs) roots.push_back(output.plan);
   const std::vector<NodeRef> order = TopologicalOrder(roots);
 
+  DimExtents extents(std::move(shape_of));
   absl::flat_hash_map<const Node*, NodeRef> rewritten;
   absl::flat_hash_set<const Node*> kept;
   for (const NodeRef& node : order) {
@@ -29,6 +31,8 @@ void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& optio
     NodeRef now = changed ? planner.Make(node->op, std::move(inputs), node->names) : node;
     if (kept.contains(node.get())) {
       kept.insert(now.get());
+    } else if (NodeRef ordered = OrderContraction(now, planner, kept, extents)) {
+      now = std::move(ordered);
     } else if (NodeRef better = RecogniseContraction(now, planner, kept)) {
       now = std::move(better);
     }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plan/rules.h"
+#include "plan/rules/sum_of_product.h"
 #include "plan/scalar_functions.h"
 
 namespace adjoin {
@@ -59,23 +60,6 @@ int SideOf(const ExprRef& e, int split) {
   return side;
 }
 
-void Factors(const ExprRef& e, int split, std::vector<ExprRef>& out) {
-  const bool product = e->kind == ExprKind::kCall && e->function->op == ScalarOp::kMultiply;
-  const bool negated = e->kind == ExprKind::kCall && e->function->op == ScalarOp::kNegate;
-  if ((product || negated) && SideOf(e, split) == 2) {
-    if (negated) out.push_back(FloatConst(-1, e->type));
-    for (const ExprRef& arg : e->args) Factors(arg, split, out);
-  } else {
-    out.push_back(e);
-  }
-}
-
-ExprRef Product(const std::vector<ExprRef>& factors) {
-  ExprRef out;
-  for (const ExprRef& f : factors) out = out == nullptr ? f : Mul(out, f);
-  return out;
-}
-
 // Makes each join key a plain column of its side, appending a projection where one is an
 // expression.
 NodeRef WithKeyColumns(const NodeRef& side, const std::vector<ExprRef>& keys, Planner& planner,
@@ -100,27 +84,6 @@ NodeRef Filtered(const NodeRef& side, const std::vector<ExprRef>& conditions, Pl
   return conditions.empty() ? side : planner.Make(Filter{AndAll(conditions)}, {side});
 }
 
-struct Sum {
-  int sum = -1, count = -1;  // positions among the aggregates
-};
-
-// One SUM of floats, and at most COUNT(*) beside it.
-std::optional<Sum> OnlySum(const std::vector<Aggregate>& aggregates) {
-  Sum s;
-  for (size_t i = 0; i < aggregates.size(); ++i) {
-    const Aggregate& a = aggregates[i];
-    if (a.filter != nullptr || a.distinct) return std::nullopt;
-    if (a.function == AggregateFunction::kSum && s.sum < 0 && IsFloat(a.arg->type)) {
-      s.sum = static_cast<int>(i);
-    } else if (a.function == AggregateFunction::kCountStar && s.count < 0) {
-      s.count = static_cast<int>(i);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return s.sum < 0 ? std::nullopt : std::optional(s);
-}
-
 }  // namespace
 
 NodeRef RecogniseContraction(const NodeRef& node, Planner& planner,
@@ -129,15 +92,15 @@ NodeRef RecogniseContraction(const NodeRef& node, Planner& planner,
   if (group_by == nullptr || !OnlySum(group_by->aggregates)) return nullptr;
   auto flat = Flatten(node, *group_by, kept);
   if (!flat) return nullptr;
-  const Sum which = *OnlySum(flat->aggregates);
+  const SumPosition which = *OnlySum(flat->aggregates);
   const auto& join = std::get<Join>(flat->join->op);
   const NodeRef sides[2] = {flat->join->inputs[0], flat->join->inputs[1]};
   const int split = sides[0]->width();
 
-  std::vector<ExprRef> factors, by_side[2];
+  std::vector<ExprRef> by_side[2];
   const ExprRef& summed = flat->aggregates[static_cast<size_t>(which.sum)].arg;
-  Factors(summed, split, factors);
-  for (const ExprRef& f : factors) {
+  const auto both = [&](const ExprRef& e) { return SideOf(e, split) == 2; };
+  for (const ExprRef& f : FactorsOf(summed, both)) {
     const int side = SideOf(f, split);
     if (side == 2) return nullptr;
     by_side[side == 1 ? 1 : 0].push_back(f);
@@ -194,8 +157,8 @@ NodeRef RecogniseContraction(const NodeRef& node, Planner& planner,
       return ColumnExpr(e.index < split ? e.index : e.index - split + new_split, e.type);
     });
   }
-  c.left_factor = Product(by_side[0]);
-  c.right_factor = ShiftColumns(Product(by_side[1]), -split);
+  c.left_factor = ProductOf(by_side[0]);
+  c.right_factor = ShiftColumns(ProductOf(by_side[1]), -split);
 
   const int num_keys = static_cast<int>(c.keys.size());
   const bool in_order = which.sum == 0;
