@@ -125,8 +125,8 @@ std::optional<GridRelation> GridLowering::ScanBox(uint64_t id, const Table& tabl
   constexpr int64_t kMostCellsPerRow = 4;
   std::vector<ColumnRef> dims;
   for (int d : table.schema().dims) dims.push_back(table.column(d));
-  const auto box = OrderedBox(dims, table.num_rows());
-  if (!box || CellsOf(box->extents) > kMostCellsPerRow * table.num_rows()) return std::nullopt;
+  const auto box = OrderedBox(dims, table.num_rows(), kMostCellsPerRow * table.num_rows());
+  if (!box) return std::nullopt;
   const std::vector<int> axes = AllAxes(box->extents);
   const auto computed = [&](Guard::Kind kind, int column, TypeId type) -> AxisArray {
     const int guard = AddGuard({kind, id, column, *box, 0, 0, {}, {}});

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "engine/types.h"
 
 namespace adjoin {
@@ -239,10 +238,8 @@ std::optional<GridShape> LabelledShape(std::span<const ColumnRef> dims, int64_t 
       int64_t& extent = shape.extents[d];
       while (extent * step < num_rows && values[extent * step] != values[0]) ++extent;
       if (num_rows % (extent * step) != 0) return false;
-      absl::flat_hash_set<int64_t> distinct;
-      for (int64_t i = 0; i < extent; ++i) {
-        const auto value = values[i * step];
-        if (text ? !distinct.insert(value).second : value != values[0] + i) return false;
+      for (int64_t i = 0; !text && i < extent; ++i) {
+        if (values[i * step] != values[0] + i) return false;
       }
       for (int64_t i = 0; i < num_rows; ++i) {
         if (values[i] != values[i / step % extent * step]) return false;
@@ -256,7 +253,8 @@ std::optional<GridShape> LabelledShape(std::span<const ColumnRef> dims, int64_t 
   return step == num_rows && !dims.empty() ? std::optional(std::move(shape)) : std::nullopt;
 }
 
-std::optional<GridShape> OrderedBox(std::span<const ColumnRef> dims, int64_t num_rows) {
+std::optional<GridShape> OrderedBox(std::span<const ColumnRef> dims, int64_t num_rows,
+                                    int64_t most_cells) {
   GridShape box;
   int64_t cells = 1;
   for (const ColumnRef& dim : dims) {
@@ -274,8 +272,9 @@ std::optional<GridShape> OrderedBox(std::span<const ColumnRef> dims, int64_t num
     box.extents.push_back(extent);
   }
   std::vector<int64_t> by_row;
-  return !dims.empty() && OrderedCells(dims, box, num_rows, by_row) ? std::optional(std::move(box))
-                                                                    : std::nullopt;
+  return !dims.empty() && cells <= most_cells && OrderedCells(dims, box, num_rows, by_row)
+             ? std::optional(std::move(box))
+             : std::nullopt;
 }
 
 }  // namespace adjoin

@@ -59,10 +59,13 @@ bool Holds(const Guard& guard, const TablesById& tables, GuardState& state,
            const std::shared_ptr<MemoryBudget>& budget);
 
 // The grid that the rows are in its order if TEXT dims count their distinct values, in the order in
-// which they come: origins of such are 0. None where they are no grid even so.
+// which they come: origins of such are 0. None where they are no grid even so. REQUIRES: no two
+// rows agree on all dims.
 std::optional<GridShape> LabelledShape(std::span<const ColumnRef> dims, int64_t num_rows);
 
-// The box around integer dims whose cells the rows come in the order of; none where they do not.
-std::optional<GridShape> OrderedBox(std::span<const ColumnRef> dims, int64_t num_rows);
+// The box around integer dims whose cells the rows come in the order of; none where they do not, or
+// where it has more than `most_cells`.
+std::optional<GridShape> OrderedBox(std::span<const ColumnRef> dims, int64_t num_rows,
+                                    int64_t most_cells);
 
 }  // namespace adjoin

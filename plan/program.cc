@@ -49,6 +49,18 @@ bool IsIdentity(const GridColumn& c, const std::vector<int64_t>& extents) {
   return true;
 }
 
+bool IsTrainingStep(const Statement& statement, const std::vector<NodeRef>& roots) {
+  const auto& outputs = statement.outputs;
+  if (!std::all_of(outputs.begin(), outputs.end(), [](const Statement::Output& output) {
+        return std::holds_alternative<UpdateSink>(output.sink);
+      })) {
+    return false;
+  }
+  const std::vector<NodeRef> nodes = TopologicalOrder(roots);
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const NodeRef& node) { return std::holds_alternative<Collect>(node->op); });
+}
+
 bool CanBeRows(const GridRelation& r) {
   for (const GridColumn& c : r.columns) {
     if (c.kind == GridColumn::Kind::kNone) return false;
@@ -269,9 +281,9 @@ std::unique_ptr<Step> Builder::MaterializeStep(const Provided& p, const ArrayPro
 absl::Status Builder::Build() {
   std::vector<NodeRef> roots;
   for (const Statement::Output& output : statement_.outputs) roots.push_back(output.plan);
-  // Tables that are no grids are read as arrays where the whole program is one of arrays: half of
-  // it on Rows would read them as they are anyway, and see row ids of a box.
-  LowerGrids(roots, /*keyed=*/true);
+  // Training steps read tables that are no grids as arrays, too, where they are arrays as a whole:
+  // half on Rows they would read such tables as they are anyway, and see row ids of a box.
+  LowerGrids(roots, /*keyed=*/IsTrainingStep(statement_, roots));
   program_.in_place = PlanInPlace();
   if (!program_.in_place && grid_->has_keyed_tables()) LowerGrids(roots, /*keyed=*/false);
   if (!program_.in_place) {
