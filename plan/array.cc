@@ -15,7 +15,7 @@ namespace {
 uint64_t HashOf(const ArrayNode& n) {
   uint64_t h = absl::HashOf(static_cast<int>(n.op), static_cast<int>(n.type), n.shape, n.space,
                             static_cast<int>(n.scalar), static_cast<int>(n.reduce), n.table_id,
-                            n.column, n.valid, n.constant);
+                            n.column, n.valid, n.guard, n.constant);
   h = absl::HashOf(h, n.indexed, n.kept, n.origins);
   for (const ArrayOperand& o : n.operands) h = absl::HashOf(h, o.array, o.axes);
   h = absl::HashOf(h, n.stairs.array, n.stairs.axes);

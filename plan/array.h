@@ -26,7 +26,7 @@ struct ArrayOperand {
 };
 
 enum class ArrayOp : uint8_t {
-  kInput,      // a table's value column; `valid`: its validity as BOOLEAN
+  kInput,      // a table's value column; `valid`: its validity as BOOLEAN; or what a guard computed
   kParameter,  // $n; `valid`: whether it is not NULL
   kConstant,
   kIndex,     // one axis: origin + i
@@ -54,6 +54,7 @@ struct ArrayNode {
   uint64_t table_id = 0;
   int column = -1;  // kInput; kParameter: its number
   bool valid = false;
+  int guard = -1;  // kInput
   Value constant;
   std::vector<int> indexed, kept;
   std::vector<int64_t>

@@ -19,11 +19,13 @@ struct ArrayView {
   std::vector<int64_t> strides;
 };
 
-// An input column that a program reads: bases[base] is its values (or its validity bitmap).
+// An input column that a program reads, a table's or what a guard computed: bases[base] is its
+// values (or its validity bitmap).
 struct ArrayInput {
   uint64_t table_id;
   int column;
   bool valid;
+  int guard;  // -1: a table's
   int base;
 };
 

@@ -130,7 +130,7 @@ void ArrayCompiler::AddInputs() {
 void ArrayCompiler::AddInput(int id) {
   const ArrayNode& n = graph_.node(id);
   input_base_[id] = static_cast<int>(program_.inputs.size()) + 1;
-  program_.inputs.push_back({n.table_id, n.column, n.valid, input_base_[id]});
+  program_.inputs.push_back({n.table_id, n.column, n.valid, n.guard, input_base_[id]});
 }
 
 void ArrayCompiler::ChooseWritten() {

@@ -7,85 +7,9 @@
 
 namespace adjoin {
 
-bool Holds(const Guard& guard, const Table& table) {
-  switch (guard.kind) {
-    case Guard::Kind::kGrid:
-      return table.grid().has_value() && *table.grid() == guard.shape;
-    case Guard::Kind::kOneRow:
-      return table.num_rows() == 1;
-    case Guard::Kind::kNoNulls:
-      return !table.column(guard.column)->has_nulls();
-    case Guard::Kind::kInRange: {
-      const Column& c = *table.column(guard.column);
-      if (c.has_nulls()) return false;
-      const auto in_range = [&](auto zero) {
-        const auto* v = c.values<decltype(zero)>();
-        bool ok = true;
-        for (int64_t i = 0; i < c.length(); ++i) ok &= v[i] >= guard.low && v[i] < guard.high;
-        return ok;
-      };
-      if (c.type() == TypeId::kInt64) return in_range(int64_t{});
-      if (c.type() == TypeId::kInt32) return in_range(int32_t{});
-      return c.type() == TypeId::kInt16 && in_range(int16_t{});
-    }
-  }
-  return false;
-}
-
 const GridRelation* GridLowering::Find(const NodeRef& node) const {
   auto it = relations_.find(node.get());
   return it != relations_.end() && it->second ? &*it->second : nullptr;
-}
-
-// A table's dims are its axes; a table of one row and no dims is a grid of no axes.
-GridLowering::Maybe GridLowering::LowerScan(const Node&, const Scan& s) {
-  auto it = tables_.find(s.table_id);
-  if (it == tables_.end()) return std::nullopt;
-  const Table& table = *it->second;
-  const bool one_row = table.schema().dims.empty() && table.num_rows() == 1;
-  if (table.num_rows() == 0 || (!table.grid() && !one_row)) return std::nullopt;
-  GridRelation out;
-  Guard guard;
-  guard.kind = one_row ? Guard::Kind::kOneRow : Guard::Kind::kGrid;
-  guard.table_id = s.table_id;
-  if (!one_row) {
-    guard.shape = *table.grid();
-    out.extents = guard.shape.extents;
-  }
-  std::vector<int> axis_of(table.schema().fields.size(), -1);
-  for (size_t d = 0; d < out.extents.size(); ++d)
-    axis_of[static_cast<size_t>(table.schema().dims[d])] = static_cast<int>(d);
-  guards_.push_back(guard);
-  std::vector<int> all_axes;
-  for (size_t d = 0; d < out.extents.size(); ++d) all_axes.push_back(static_cast<int>(d));
-  for (int i = 0; i < table.num_columns(); ++i) {
-    GridColumn c;
-    c.type = table.column(i)->type();
-    const int axis = axis_of[static_cast<size_t>(i)];
-    if (axis >= 0) {
-      c.kind = GridColumn::Kind::kCoordinate;
-      c.axis = axis;
-      c.origin = guard.shape.origins[static_cast<size_t>(axis)];
-    } else if (c.type != TypeId::kText) {
-      ArrayNode n;
-      n.op = ArrayOp::kInput;
-      n.type = c.type;
-      n.shape = out.extents;
-      n.table_id = s.table_id;
-      n.column = i;
-      c.kind = GridColumn::Kind::kArray;
-      c.value = {graph_.Add(n), all_axes};
-      if (table.column(i)->has_nulls()) {
-        n.type = TypeId::kBool;
-        n.valid = true;
-        c.valid = {graph_.Add(std::move(n)), all_axes};
-      } else {
-        guards_.push_back({Guard::Kind::kNoNulls, s.table_id, i, {}, 0, 0});
-      }
-    }
-    out.columns.push_back(std::move(c));
-  }
-  return out;
 }
 
 GridLowering::Maybe GridLowering::LowerValues(const Node&, const Values& v) {
@@ -166,13 +90,8 @@ struct GridLowerer {
     if (r.what != Require::What::kUnique) {
       return input.extents.empty() && input.mask.none() ? Maybe(input) : std::nullopt;
     }
-    for (size_t a = 0; a < input.extents.size(); ++a) {
-      const bool named = std::any_of(r.columns.begin(), r.columns.end(), [&](int c) {
-        const GridColumn& column = input.columns[static_cast<size_t>(c)];
-        return column.kind == GridColumn::Kind::kCoordinate && column.axis == static_cast<int>(a);
-      });
-      if (!named) return std::nullopt;
-    }
+    const auto named = g.NamedAxes(input, r.columns);
+    if (named.size() != input.extents.size()) return std::nullopt;
     return input;
   }
   Maybe operator()(const Derivative&) { return std::nullopt; }

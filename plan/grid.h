@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "plan/array.h"
+#include "plan/guard.h"
 #include "plan/node.h"
 #include "plan/program.h"
 
@@ -47,6 +48,15 @@ struct GridColumn {
     int64_t extent = 0;
   };
   std::vector<Part> parts;
+  // Of a table's rows, or of the distinct values of its TEXT dim: what index i along `axis` is for
+  // is value i of `values`. TEXT has no other form. The columns `identify` together tell the
+  // indices apart; none of them: not even all.
+  struct Key {
+    int axis = -1;
+    ColumnValues values;
+    std::vector<int> identify;
+  };
+  std::optional<Key> key;
 };
 
 // Rows in row-major order of the axes, those where `mask` is true. Cells outside the mask hold
@@ -57,26 +67,20 @@ struct GridRelation {
   std::vector<GridColumn> columns;
 };
 
-// What a program assumes of an input table; checked whenever another table takes its place.
-struct Guard {
-  enum class Kind : uint8_t { kGrid, kOneRow, kNoNulls, kInRange } kind;
-  uint64_t table_id = 0;
-  int column = -1;
-  GridShape shape;            // kGrid
-  int64_t low = 0, high = 0;  // kInRange: every value in [low, high), none NULL
-};
-bool Holds(const Guard& guard, const Table& table);
-
 class GridLowering {
  public:
-  GridLowering(ArrayGraph& graph, const absl::flat_hash_map<uint64_t, TableRef>& tables)
-      : graph_(graph), tables_(tables) {}
+  // `keyed`: also tables that are no grids, by axes that have keys instead of coordinates.
+  GridLowering(ArrayGraph& graph, const TablesById& tables, bool keyed,
+               std::shared_ptr<MemoryBudget> budget)
+      : graph_(graph), tables_(tables), keyed_(keyed), budget_(std::move(budget)) {}
 
   // The relation, or null where the operator or its inputs need the Rows layout. REQUIRES: inputs
   // were lowered before.
   const GridRelation* Lower(const NodeRef& node);
   const GridRelation* Find(const NodeRef& node) const;
+  bool has_keyed_tables() const { return has_keyed_tables_; }
   const std::vector<Guard>& guards() const { return guards_; }
+  const std::vector<GuardState>& guard_states() const { return guard_states_; }
   int contractions() const { return contractions_; }
 
   // The column as an array, whatever its kind; none for kNone.
@@ -117,12 +121,32 @@ class GridLowering {
                          const GridColumn& c);
   Maybe LowerJoin(const Node& n, const Join& j);
   Maybe LowerLookup(const Node& n, const Lookup& l);
-  Maybe LowerCollect(const Node& n, const Collect& c);
   Maybe LowerContraction(const Node& n, const Contraction& c);
   std::optional<GridRelation> JoinRelations(const GridRelation& left, const GridRelation& right,
                                             const std::vector<JoinKey>& keys, bool keep_left_rows,
                                             Placement* placement = nullptr);
+  std::optional<AxisArray> PositionsAlong(const GridColumn::Key& keys,
+                                          const GridColumn::Key& labels);
+  static void RenameAxes(GridColumn& column, const std::vector<int>& to);
   static void PermuteAxes(GridRelation& r, const std::vector<int>& order);
+
+  // grid_scatter.cc
+  struct ScatterTarget {  // where an output axis comes from
+    int axis = -1;
+    AxisArray index;  // where axis is -1, less `origin`
+    int64_t origin = 0;
+  };
+  struct KeyDomain {
+    AxisArray index;
+    int64_t origin = 0, extent = 0;
+    GridColumn column;  // the key along the new axis, which has the number of the old
+  };
+  AxisArray ScatterTo(const GridRelation& r, const AxisArray& v,
+                      const std::vector<ScatterTarget>& targets,
+                      const std::vector<int64_t>& extents);
+  std::optional<KeyDomain> DomainOf(const GridColumn& column);
+  Maybe ScatterGroups(const GridRelation& g, size_t at);
+  Maybe LowerCollect(const Node& n, const Collect& c);
 
   // grid_aggregate.cc
   AxisArray Reduce(const GridRelation& r, ReduceOp op, const AxisArray& a,
@@ -133,12 +157,31 @@ class GridLowering {
                                        const std::vector<int>& kept, bool grouped);
   Maybe LowerGroupBy(const Node& n, const GroupBy& g);
   Maybe LowerWindow(const Node& n, const Window& w);
+  // The axes whose indices the columns tell apart, in the columns' order.
+  static std::vector<int> NamedAxes(const GridRelation& r, const std::vector<int>& columns);
   // Gives `out` the kept axes of `r`; returns where each axis of `r` went (-1: nowhere).
   static std::vector<int> KeepAxes(const GridRelation& r, std::vector<int> kept, GridRelation& out);
+  // The axes to keep for these keys. `scattered`: the key, if any, that does not tell the rows of
+  // its axis apart, so that groups by every row are to be added up by ScatterGroups.
+  struct GroupAxes {
+    std::vector<int> kept;
+    std::optional<size_t> scattered;
+  };
+  std::optional<GroupAxes> FindGroupAxes(const GridRelation& r, const std::vector<ExprRef>& keys);
   std::optional<std::vector<int>> KeyAxes(const GridRelation& r, const std::vector<ExprRef>& keys);
 
-  // grid.cc
+  // grid_scan.cc
   Maybe LowerScan(const Node& n, const Scan& s);
+  Maybe ScanKeyed(uint64_t id, const Table& table);
+  GridRelation ScanColumns(uint64_t id, const Table& table, std::vector<int64_t> extents);
+  GridRelation ScanRows(uint64_t id, const Table& table);
+  std::optional<GridRelation> ScanBox(uint64_t id, const Table& table);
+  // The guard's number, the same for an equal one; -1 where it does not hold.
+  int AddGuard(Guard guard);
+  AxisArray ComputedInput(int guard, TypeId type, std::vector<int64_t> shape,
+                          std::vector<int> axes);
+
+  // grid.cc
   Maybe LowerValues(const Node& n, const Values& v);
   Maybe LowerProject(const Node& n, const Project& p);
   Maybe LowerFilter(const Node& n, const Filter& f);
@@ -152,10 +195,14 @@ class GridLowering {
   };
 
   ArrayGraph& graph_;
-  const absl::flat_hash_map<uint64_t, TableRef>& tables_;
+  const TablesById& tables_;
+  const bool keyed_;
+  const std::shared_ptr<MemoryBudget> budget_;
+  bool has_keyed_tables_ = false;
   absl::flat_hash_map<int, ZeroOutside> zero_outside_;  // by array
   absl::flat_hash_map<const Node*, std::optional<GridRelation>> relations_;
   std::vector<Guard> guards_;
+  std::vector<GuardState> guard_states_;
   int contractions_ = 0;
 };
 

@@ -135,16 +135,53 @@ std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(
   }
 }
 
-std::optional<std::vector<int>> GridLowering::KeyAxes(const GridRelation& r,
-                                                      const std::vector<ExprRef>& keys) {
+std::vector<int> GridLowering::NamedAxes(const GridRelation& r, const std::vector<int>& columns) {
+  const auto column = [&](int c) -> const GridColumn& { return r.columns[static_cast<size_t>(c)]; };
   std::vector<int> axes;
-  for (const ExprRef& key : keys) {
-    if (key->kind != ExprKind::kColumn) return std::nullopt;
-    const GridColumn& c = r.columns[static_cast<size_t>(key->index)];
-    if (c.kind != GridColumn::Kind::kCoordinate || !c.valid.none()) return std::nullopt;
-    if (!HasAxis(axes, c.axis)) axes.push_back(c.axis);
+  const auto add = [&](int axis) {
+    if (!HasAxis(axes, axis)) axes.push_back(axis);
+  };
+  for (int c : columns) {
+    if (column(c).kind == GridColumn::Kind::kCoordinate) add(column(c).axis);
+    if (!column(c).key) continue;
+    const GridColumn::Key& key = *column(c).key;
+    const auto named = [&](int identifying) {
+      return std::any_of(columns.begin(), columns.end(), [&](int other) {
+        const auto& k = column(other).key;
+        return k && k->axis == key.axis && k->values.table_id == key.values.table_id &&
+               k->values.column == identifying;
+      });
+    };
+    const std::vector<int>& all = key.identify;
+    if (!all.empty() && std::all_of(all.begin(), all.end(), named)) add(key.axis);
   }
   return axes;
+}
+
+std::optional<GridLowering::GroupAxes> GridLowering::FindGroupAxes(
+    const GridRelation& r, const std::vector<ExprRef>& keys) {
+  std::vector<int> columns;
+  for (const ExprRef& key : keys) {
+    if (key->kind != ExprKind::kColumn) return std::nullopt;
+    columns.push_back(key->index);
+  }
+  GroupAxes axes{NamedAxes(r, columns), std::nullopt};
+  for (size_t k = 0; k < columns.size(); ++k) {
+    const GridColumn& c = r.columns[static_cast<size_t>(columns[k])];
+    if (!c.valid.none()) return std::nullopt;
+    if (c.kind == GridColumn::Kind::kCoordinate || (c.key && HasAxis(axes.kept, c.key->axis)))
+      continue;
+    if (axes.scattered || !DomainOf(c)) return std::nullopt;
+    axes.scattered = k;
+    axes.kept.push_back(c.key->axis);
+  }
+  return axes;
+}
+
+std::optional<std::vector<int>> GridLowering::KeyAxes(const GridRelation& r,
+                                                      const std::vector<ExprRef>& keys) {
+  auto axes = FindGroupAxes(r, keys);
+  return axes && !axes->scattered ? std::optional(std::move(axes->kept)) : std::nullopt;
 }
 
 // Groups come in first-seen order, which is the input's axis order; their arrays lie in the order
@@ -162,20 +199,24 @@ std::vector<int> GridLowering::KeepAxes(const GridRelation& r, std::vector<int> 
 
 GridLowering::Maybe GridLowering::LowerGroupBy(const Node& n, const GroupBy& g) {
   const GridRelation& r = in(n, 0);
-  const auto kept = KeyAxes(r, g.keys);
-  if (!kept) return std::nullopt;
+  const auto axes = FindGroupAxes(r, g.keys);
+  if (!axes) return std::nullopt;
+  const std::vector<int>& kept = axes->kept;
   GridRelation out;
-  const std::vector<int> to = KeepAxes(r, *kept, out);
+  const std::vector<int> to = KeepAxes(r, kept, out);
   for (const ExprRef& key : g.keys) {
-    GridColumn c = r.columns[static_cast<size_t>(key->index)];
-    c.axis = to[static_cast<size_t>(c.axis)];
-    out.columns.push_back(std::move(c));
+    out.columns.push_back(r.columns[static_cast<size_t>(key->index)]);
+    RenameAxes(out.columns.back(), to);
   }
   for (const Aggregate& a : g.aggregates) {
     const bool extreme =
         a.function == AggregateFunction::kMin || a.function == AggregateFunction::kMax;
     if (a.distinct && !extreme) return std::nullopt;
-    auto value = ReduceAggregate(r, a.function, a.arg, a.filter, a.type, *kept, !g.keys.empty());
+    const bool adds_up = a.function == AggregateFunction::kSum ||
+                         a.function == AggregateFunction::kCount ||
+                         a.function == AggregateFunction::kCountStar;
+    if (axes->scattered && !adds_up) return std::nullopt;
+    auto value = ReduceAggregate(r, a.function, a.arg, a.filter, a.type, kept, !g.keys.empty());
     if (!value) return std::nullopt;
     GridColumn c;
     c.kind = GridColumn::Kind::kArray;
@@ -186,7 +227,8 @@ GridLowering::Maybe GridLowering::LowerGroupBy(const Node& n, const GroupBy& g) 
   }
   // A group exists where some row does; without keys there always is one.
   if (!r.mask.none() && !g.keys.empty())
-    out.mask = Renamed(Simplify(Reduce(r, ReduceOp::kAny, r.mask, *kept)), to);
+    out.mask = Renamed(Simplify(Reduce(r, ReduceOp::kAny, r.mask, kept)), to);
+  if (axes->scattered) return ScatterGroups(out, *axes->scattered);
   return out;
 }
 

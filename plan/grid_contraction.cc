@@ -24,10 +24,11 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
     const int column = k.side == 0 ? k.column : split + k.column;
     keys.push_back(ColumnExpr(column, n.types[keys.size()]));
   }
-  const auto kept = KeyAxes(r, keys);
+  const auto axes = FindGroupAxes(r, keys);
   auto lhs = Translate(r, c.left_factor);
   auto rhs = Translate(r, ShiftColumns(c.right_factor, split));
-  if (!kept || !lhs || !rhs) return std::nullopt;
+  if (!axes || !lhs || !rhs) return std::nullopt;
+  const std::vector<int>& kept = axes->kept;
 
   const TypeId type = c.left_factor->type;
   const AxisArray ok = And(r, r.mask, And(r, lhs->valid, rhs->valid));
@@ -40,29 +41,28 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
   // infinite or NaN.
   AxisArray x = Select(r, lhs->valid, lhs->value, zero),
             y = Select(r, rhs->valid, rhs->value, zero);
-  const bool partly = !lhs->valid.none() || !rhs->valid.none();
   const bool mask_summed =
-      !r.mask.none() && !std::all_of(r.mask.axes.begin(), r.mask.axes.end(),
-                                     [&](int axis) { return HasAxis(*kept, axis); });
-  bool as_product = !partly, one_zeroed = false;
-  if (mask_summed && as_product) {
+      !ok.none() &&
+      !std::all_of(ok.axes.begin(), ok.axes.end(), [&](int axis) { return HasAxis(kept, axis); });
+  bool as_product = true, one_zeroed = false;
+  if (mask_summed) {
     // Both factors are zero where the mask is false, if both vary along it; else the one that does,
     // x, is.
-    const bool in_x = within(r.mask, x), in_y = within(r.mask, y);
+    const bool in_x = within(ok, x), in_y = within(ok, y);
+    if (in_x) x = Select(r, ok, lhs->value, zero);
+    if (in_y) y = Select(r, ok, rhs->value, zero);
     if (in_y && !in_x) std::swap(x, y);
-    if (in_x || in_y) x = Select(r, r.mask, x, zero);
-    if (in_x && in_y) y = Select(r, r.mask, y, zero);
     as_product = in_x || in_y;
     one_zeroed = in_x != in_y;
   }
   AxisArray sum;
   std::vector<int> contracted;
   for (int axis : x.axes) {
-    if (HasAxis(y.axes, axis) && !HasAxis(*kept, axis)) contracted.push_back(axis);
+    if (HasAxis(y.axes, axis) && !HasAxis(kept, axis)) contracted.push_back(axis);
   }
   if (as_product && !contracted.empty()) {
     // Axes of one factor alone that are not kept are summed first.
-    std::vector<int> keep = *kept;
+    std::vector<int> keep = kept;
     keep.insert(keep.end(), contracted.begin(), contracted.end());
     int64_t repeats = 1;
     for (int a = 0; a < static_cast<int>(r.extents.size()); ++a) {
@@ -82,7 +82,7 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
     product.op = ArrayOp::kContract;
     product.type = type;
     std::vector<int> space;
-    for (int axis : *kept) {
+    for (int axis : kept) {
       if (!HasAxis(x.axes, axis) && !HasAxis(y.axes, axis)) continue;
       space.push_back(axis);
       product.shape.push_back(r.extents[static_cast<size_t>(axis)]);
@@ -102,8 +102,8 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
     };
     product.operands = {operand(x), operand(y)};
     const auto in_space = [&](int axis) { return HasAxis(space, axis); };
-    if (mask_summed && std::all_of(r.mask.axes.begin(), r.mask.axes.end(), in_space)) {
-      const ArrayOperand mask = operand(r.mask);
+    if (mask_summed && std::all_of(ok.axes.begin(), ok.axes.end(), in_space)) {
+      const ArrayOperand mask = operand(ok);
       if (graph_.StaircaseOf(mask).present()) {
         product.stairs = mask;
       } else if (one_zeroed) {
@@ -118,22 +118,21 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
     }
   } else {
     sum = Reduce(r, ReduceOp::kSum, Select(r, ok, Map(r, ScalarOp::kMultiply, type, {x, y}), zero),
-                 *kept);
+                 kept);
   }
 
   AxisArray some;
   const bool whole_group = !keys.empty() && ok.id == r.mask.id && ok.axes == r.mask.axes;
-  if (!ok.none() && !whole_group) some = Simplify(Reduce(r, ReduceOp::kAny, ok, *kept));
+  if (!ok.none() && !whole_group) some = Simplify(Reduce(r, ReduceOp::kAny, ok, kept));
   GridRelation out;
-  const std::vector<int> to = KeepAxes(r, *kept, out);
+  const std::vector<int> to = KeepAxes(r, kept, out);
   const auto renamed = [&](AxisArray a) {
     for (int& axis : a.axes) axis = to[static_cast<size_t>(axis)];
     return a;
   };
   for (const ExprRef& key : keys) {
-    GridColumn column = r.columns[static_cast<size_t>(key->index)];
-    column.axis = to[static_cast<size_t>(column.axis)];
-    out.columns.push_back(std::move(column));
+    out.columns.push_back(r.columns[static_cast<size_t>(key->index)]);
+    RenameAxes(out.columns.back(), to);
   }
   const auto array_column = [&](const AxisArray& value, const AxisArray& valid,
                                 TypeId column_type) {
@@ -145,9 +144,10 @@ GridLowering::Maybe GridLowering::LowerContraction(const Node& n, const Contract
     out.columns.push_back(std::move(column));
   };
   array_column(sum, some, type);
-  if (c.count) array_column(Cast(r, Count(r, r.mask, *kept), TypeId::kInt64), {}, TypeId::kInt64);
+  if (c.count) array_column(Cast(r, Count(r, r.mask, kept), TypeId::kInt64), {}, TypeId::kInt64);
   if (!r.mask.none() && !keys.empty())
-    out.mask = renamed(Simplify(Reduce(r, ReduceOp::kAny, r.mask, *kept)));
+    out.mask = renamed(Simplify(Reduce(r, ReduceOp::kAny, r.mask, kept)));
+  if (axes->scattered) return ScatterGroups(out, *axes->scattered);
   return out;
 }
 

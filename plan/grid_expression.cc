@@ -201,6 +201,14 @@ std::optional<GridLowering::Typed> GridLowering::TranslateCall(const GridRelatio
 // Functions with a NULL rule of their own, spelled out over values and validities.
 std::optional<GridLowering::Typed> GridLowering::TranslateSelecting(const GridRelation& r,
                                                                     const Expr& e) {
+  const NullRule rule = e.function->null_rule;
+  if ((rule == NullRule::kIsNull || rule == NullRule::kIsNotNull) &&
+      e.args[0]->kind == ExprKind::kColumn) {  // also of TEXT, which has no array
+    const GridColumn& c = r.columns[static_cast<size_t>(e.args[0]->index)];
+    if (c.kind == GridColumn::Kind::kNone && !c.key) return std::nullopt;
+    if (rule == NullRule::kIsNull) return Typed{Not(r, c.valid), {}};
+    return Typed{c.valid.none() ? True() : c.valid, {}};
+  }
   std::vector<Typed> a;
   for (const ExprRef& arg : e.args) {
     auto t = Translate(r, arg);

@@ -31,6 +31,7 @@ struct GridLowering::Placement {
     bool placed = false;
   };
   std::vector<Axis> axes;
+  AxisArray inside;  // where a left row has its match, none: everywhere
 };
 
 std::optional<GridLowering::Placement> GridLowering::Unify(
@@ -46,9 +47,26 @@ std::optional<GridLowering::Placement> GridLowering::Unify(
     const int64_t offset = left_origin - right_origin;
     if (at.placed) return at.axis == left_axis && at.origin == offset;
     const int64_t left_extent = left.extents[static_cast<size_t>(left_axis)];
-    if (offset < 0 || offset + left_extent > right.extents[static_cast<size_t>(right_axis)])
-      return false;
-    at = {left_axis, {}, offset, true};
+    const int64_t right_extent = right.extents[static_cast<size_t>(right_axis)];
+    if (offset >= 0 && offset + left_extent <= right_extent) {
+      at = {left_axis, {}, offset, true};
+      return true;
+    }
+    if (!keep_left_rows) return false;
+    // Left rows beyond the right's range have no match: they look up the first, under a mask.
+    GridColumn position;
+    position.kind = GridColumn::Kind::kCoordinate;
+    position.type = TypeId::kInt64;
+    position.axis = left_axis;
+    position.origin = offset;
+    const AxisArray index = ToArray(left, position),
+                    first = Constant(Value::Int(0), TypeId::kInt64);
+    const AxisArray end = Constant(Value::Int(right_extent), TypeId::kInt64);
+    const AxisArray in_range =
+        And(left, Map(left, ScalarOp::kLessEqual, TypeId::kBool, {first, index}),
+            Map(left, ScalarOp::kLess, TypeId::kBool, {index, end}));
+    p.inside = And(left, p.inside, in_range);
+    at = {-1, Select(left, in_range, index, first), 0, true};
     return true;
   };
   const auto indexed = [&](const AxisArray& index, int right_axis, int64_t origin) {
@@ -59,6 +77,7 @@ std::optional<GridLowering::Placement> GridLowering::Unify(
     at = {-1, index, origin, true};
     return true;
   };
+  std::vector<int> left_named, right_named;  // columns of keys that are the same table's
   for (const auto& [l, r] : keys) {
     const GridColumn& lc = left.columns[static_cast<size_t>(l)];
     const GridColumn& rc = right.columns[static_cast<size_t>(r)];
@@ -73,23 +92,37 @@ std::optional<GridLowering::Placement> GridLowering::Unify(
       }
     } else if (lc.kind == Kind::kCoordinate && rc.kind == Kind::kCoordinate) {
       if (!along(lc.axis, lc.origin, rc.axis, rc.origin)) return std::nullopt;
+    } else if (lc.key && rc.key && lc.key->values == rc.key->values) {
+      left_named.push_back(l);
+      right_named.push_back(r);
+    } else if (lc.key && rc.key && rc.key->identify.size() == 1) {
+      const auto positions = PositionsAlong(*lc.key, *rc.key);
+      if (!positions || !indexed(*positions, rc.key->axis, 0)) return std::nullopt;
     } else if (lc.kind == Kind::kArray && rc.kind == Kind::kCoordinate && IsInteger(lc.type)) {
       // A guard on the input column keeps every position inside, so that no row is lost.
       const ArrayNode* source = &graph_.node(lc.value.id);
       if (source->op == ArrayOp::kGather) source = &graph_.node(source->operands[0].array);
-      if (source->op != ArrayOp::kInput) return std::nullopt;
+      if (source->op != ArrayOp::kInput || source->guard >= 0) return std::nullopt;
       Guard guard{Guard::Kind::kInRange,
                   source->table_id,
                   source->column,
                   {},
                   rc.origin,
-                  rc.origin + right.extents[static_cast<size_t>(rc.axis)]};
-      if (!Holds(guard, *tables_.find(guard.table_id)->second)) return std::nullopt;
-      if (!indexed(lc.value, rc.axis, rc.origin)) return std::nullopt;
-      guards_.push_back(std::move(guard));
+                  rc.origin + right.extents[static_cast<size_t>(rc.axis)],
+                  {},
+                  {}};
+      if (!indexed(lc.value, rc.axis, rc.origin) || AddGuard(std::move(guard)) < 0)
+        return std::nullopt;
     } else {
       return std::nullopt;
     }
+  }
+  // Rows of one table meet where what identifies them does.
+  const std::vector<int> named = NamedAxes(right, right_named);
+  for (size_t k = 0; k < right_named.size(); ++k) {
+    const GridColumn::Key& lk = *left.columns[static_cast<size_t>(left_named[k])].key;
+    const GridColumn::Key& rk = *right.columns[static_cast<size_t>(right_named[k])].key;
+    if (!HasAxis(named, rk.axis) || !along(lk.axis, 0, rk.axis, 0)) return std::nullopt;
   }
   for (size_t b = 0; b < p.axes.size(); ++b) {
     if (p.axes[b].placed) continue;
@@ -175,6 +208,13 @@ GridColumn GridLowering::PlaceColumn(const GridRelation& joined, const Placement
       out.value = Cast(joined, at.index, c.type);
     }
   }
+  if (c.key) {
+    const Placement::Axis& at = p.axes[static_cast<size_t>(c.key->axis)];
+    const bool whole = at.axis >= 0 && joined.extents[static_cast<size_t>(at.axis)] ==
+                                           right.extents[static_cast<size_t>(c.key->axis)];
+    out.key->axis = at.axis;
+    if (!whole) out.key.reset();
+  }
   for (GridColumn::Part& part : out.parts) {
     if (part.axis < 0) {
       part.index = Place(joined, p, right, part.index);
@@ -205,7 +245,12 @@ std::optional<GridRelation> GridLowering::JoinRelations(const GridRelation& left
   auto p = Unify(out, right, columns, keep_left_rows);
   if (!p) return std::nullopt;
   for (const GridColumn& c : right.columns) out.columns.push_back(PlaceColumn(out, *p, right, c));
-  const AxisArray right_mask = Place(out, *p, right, right.mask);
+  // TEXT by a key that was looked up is the text that it was looked up by.
+  for (const auto& [l, r] : columns) {
+    GridColumn& c = out.columns[left.columns.size() + static_cast<size_t>(r)];
+    if (c.kind == GridColumn::Kind::kNone && !c.key) c = out.columns[static_cast<size_t>(l)];
+  }
+  const AxisArray right_mask = And(out, p->inside, Place(out, *p, right, right.mask));
   if (keep_left_rows) {
     for (size_t c = left.columns.size(); c < out.columns.size(); ++c) {
       out.columns[c].valid = And(out, out.columns[c].valid, right_mask);
@@ -217,6 +262,30 @@ std::optional<GridRelation> GridLowering::JoinRelations(const GridRelation& left
   return out;
 }
 
+// The position of each key's value among the labels, which a guard keeps found.
+std::optional<AxisArray> GridLowering::PositionsAlong(const GridColumn::Key& keys,
+                                                      const GridColumn::Key& labels) {
+  const int guard =
+      AddGuard({Guard::Kind::kPositions, 0, -1, {}, 0, 0, keys.values, labels.values});
+  if (guard < 0) return std::nullopt;
+  return ComputedInput(guard, TypeId::kInt64, {keys.values.count}, {keys.axis});
+}
+
+// Axis a becomes axis to[a].
+void GridLowering::RenameAxes(GridColumn& c, const std::vector<int>& to) {
+  const auto rename = [&](AxisArray& a) {
+    for (int& axis : a.axes) axis = to[static_cast<size_t>(axis)];
+  };
+  if (c.kind == GridColumn::Kind::kCoordinate) c.axis = to[static_cast<size_t>(c.axis)];
+  if (c.key) c.key->axis = to[static_cast<size_t>(c.key->axis)];
+  rename(c.value);
+  rename(c.valid);
+  for (GridColumn::Part& part : c.parts) {
+    if (part.axis >= 0) part.axis = to[static_cast<size_t>(part.axis)];
+    rename(part.index);
+  }
+}
+
 // Axis order[k] becomes axis k.
 void GridLowering::PermuteAxes(GridRelation& r, const std::vector<int>& order) {
   std::vector<int> to(order.size());
@@ -225,20 +294,9 @@ void GridLowering::PermuteAxes(GridRelation& r, const std::vector<int>& order) {
     to[static_cast<size_t>(order[k])] = static_cast<int>(k);
     extents.push_back(r.extents[static_cast<size_t>(order[k])]);
   }
-  const auto rename = [&](AxisArray& a) {
-    for (int& axis : a.axes) axis = to[static_cast<size_t>(axis)];
-  };
   r.extents = std::move(extents);
-  rename(r.mask);
-  for (GridColumn& c : r.columns) {
-    if (c.kind == GridColumn::Kind::kCoordinate) c.axis = to[static_cast<size_t>(c.axis)];
-    rename(c.value);
-    rename(c.valid);
-    for (GridColumn::Part& part : c.parts) {
-      if (part.axis >= 0) part.axis = to[static_cast<size_t>(part.axis)];
-      rename(part.index);
-    }
-  }
+  for (int& axis : r.mask.axes) axis = to[static_cast<size_t>(axis)];
+  for (GridColumn& c : r.columns) RenameAxes(c, to);
 }
 
 GridLowering::Maybe GridLowering::LowerJoin(const Node& n, const Join& j) {
@@ -285,128 +343,6 @@ GridLowering::Maybe GridLowering::LowerLookup(const Node& n, const Lookup& l) {
   for (size_t k = 0; k < l.left_keys.size(); ++k)
     keys.push_back({l.left_keys[k], l.right_keys[k], true});
   return JoinRelations(in(n, 0), in(n, 1), keys, true);
-}
-
-GridLowering::Maybe GridLowering::LowerCollect(const Node& n, const Collect& c) {
-  const GridRelation &left = in(n, 0), &right = in(n, 1);
-  const GridColumn& own = left.columns[static_cast<size_t>(c.left_key)];
-  const GridColumn& key = right.columns[static_cast<size_t>(c.right_key)];
-  if (own.kind != GridColumn::Kind::kRowId || key.kind != GridColumn::Kind::kRowId ||
-      own.parts.size() != left.extents.size() || key.parts.size() != own.parts.size()) {
-    return std::nullopt;
-  }
-  // Each left axis from an axis of the right as it is, or from an index.
-  const size_t rank = own.parts.size();
-  std::vector<int> direct(rank, -1), used, index_axes;
-  std::vector<AxisArray> index(rank);
-  std::vector<int64_t> origins(rank, 0);
-  bool scatters = false;
-  for (size_t a = 0; a < rank; ++a) {
-    const GridColumn::Part& part = key.parts[a];
-    if (own.parts[a].axis != static_cast<int>(a) || own.parts[a].origin != 0 ||
-        part.extent != left.extents[a]) {
-      return std::nullopt;
-    }
-    if (part.axis >= 0 && part.origin == 0 &&
-        right.extents[static_cast<size_t>(part.axis)] == part.extent && !HasAxis(used, part.axis)) {
-      direct[a] = part.axis;
-      used.push_back(part.axis);
-      continue;
-    }
-    scatters = true;
-    index[a] = part.index;
-    origins[a] = part.origin;
-    if (part.axis >= 0) {
-      GridColumn coordinate;
-      coordinate.kind = GridColumn::Kind::kCoordinate;
-      coordinate.axis = part.axis;
-      coordinate.origin = part.origin;
-      index[a] = ToArray(right, coordinate);
-      origins[a] = 0;
-    }
-    index_axes.insert(index_axes.end(), index[a].axes.begin(), index[a].axes.end());
-  }
-
-  // Adds `v` up at the left's cells; output axes that it does not vary along are left out where
-  // nothing scatters there.
-  const auto collect = [&](const AxisArray& v, ReduceOp op) -> AxisArray {
-    std::vector<int> kept;
-    for (size_t a = 0; a < rank; ++a) {
-      if (direct[a] >= 0) kept.push_back(direct[a]);
-    }
-    for (int axis : index_axes) {
-      if (!HasAxis(kept, axis)) kept.push_back(axis);
-    }
-    AxisArray sum = Reduce(right, op, v, kept);
-    if (!scatters) {
-      for (int& axis : sum.axes) {
-        axis = static_cast<int>(std::find(direct.begin(), direct.end(), axis) - direct.begin());
-      }
-      return sum;
-    }
-    ArrayNode s;
-    s.op = ArrayOp::kScatter;
-    std::vector<int> space = index_axes, out_axes;
-    for (int axis : sum.axes) space.push_back(axis);
-    std::sort(space.begin(), space.end());
-    space.erase(std::unique(space.begin(), space.end()), space.end());
-    const auto operand = [&](const AxisArray& array) {
-      ArrayOperand o{array.id, {}};
-      for (int axis : array.axes) {
-        o.axes.push_back(
-            static_cast<int>(std::lower_bound(space.begin(), space.end(), axis) - space.begin()));
-      }
-      return o;
-    };
-    for (int axis : space) s.space.push_back(right.extents[static_cast<size_t>(axis)]);
-    s.type = TypeOf(sum);
-    s.operands.push_back(operand(sum));
-    for (size_t a = 0; a < rank; ++a) {
-      if (direct[a] >= 0) {
-        if (!HasAxis(space, direct[a])) continue;
-        s.kept.push_back(static_cast<int>(std::lower_bound(space.begin(), space.end(), direct[a]) -
-                                          space.begin()));
-      } else {
-        s.operands.push_back(operand(index[a]));
-        s.origins.push_back(origins[a]);
-        s.kept.push_back(-static_cast<int>(s.origins.size()));
-      }
-      s.shape.push_back(left.extents[a]);
-      out_axes.push_back(static_cast<int>(a));
-    }
-    return {graph_.Add(std::move(s)), std::move(out_axes)};
-  };
-
-  GridRelation out = left;
-  for (const ExprRef& e : c.values) {
-    auto t = Translate(right, e);
-    if (!t || !IsFloat(e->type)) return std::nullopt;
-    const AxisArray ok = And(right, right.mask, And(right, t->valid, key.valid));
-    const AxisArray zero = Constant(Value::Float(0), e->type);
-    GridColumn column;
-    column.kind = GridColumn::Kind::kArray;
-    column.type = e->type;
-    column.value = collect(Select(right, ok, t->value, zero), ReduceOp::kSum);
-    if (scatters) {
-      const AxisArray ones = ok.none() ? Constant(Value::Float(1), TypeId::kFloat64)
-                                       : Cast(right, ok, TypeId::kFloat64);
-      const AxisArray count = collect(ones, ReduceOp::kSum);
-      column.valid = Map(left, ScalarOp::kLess, TypeId::kBool,
-                         {Constant(Value::Float(0), TypeId::kFloat64), count});
-      ZeroOutside outside{column.valid.id, {}};
-      for (int axis : column.valid.axes) {
-        const auto& axes = column.value.axes;
-        const auto at = std::find(axes.begin(), axes.end(), axis);
-        if (at != axes.end()) outside.axes.push_back(static_cast<int>(at - axes.begin()));
-      }
-      if (outside.axes.size() == column.valid.axes.size())
-        zero_outside_.emplace(column.value.id, std::move(outside));
-    } else if (!ok.none()) {
-      column.valid = Simplify(collect(ok, ReduceOp::kAny));
-    }
-    out.columns.push_back(std::move(column));
-  }
-  return out;
 }
 
 }  // namespace adjoin

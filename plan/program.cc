@@ -49,6 +49,18 @@ bool IsIdentity(const GridColumn& c, const std::vector<int64_t>& extents) {
   return true;
 }
 
+bool IsTrainingStep(const Statement& statement, const std::vector<NodeRef>& roots) {
+  const auto& outputs = statement.outputs;
+  if (!std::all_of(outputs.begin(), outputs.end(), [](const Statement::Output& output) {
+        return std::holds_alternative<UpdateSink>(output.sink);
+      })) {
+    return false;
+  }
+  const std::vector<NodeRef> nodes = TopologicalOrder(roots);
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const NodeRef& node) { return std::holds_alternative<Collect>(node->op); });
+}
+
 bool CanBeRows(const GridRelation& r) {
   for (const GridColumn& c : r.columns) {
     if (c.kind == GridColumn::Kind::kNone) return false;
@@ -64,7 +76,7 @@ struct Program::Impl {
   std::vector<Sink> sinks;
   std::vector<int> slots;  // by output; -1: in place
   std::vector<Guard> guards;
-  mutable std::vector<ColumnRef> guarded;  // by guard: the last column found in range
+  mutable std::vector<GuardState> guarded;  // by guard
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<ArrayInput> inputs;
   std::vector<ArrayConstant> constants;
@@ -94,13 +106,13 @@ namespace {
 // Compiles one statement.
 class Builder {
  public:
-  Builder(const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables,
-          const PlanOptions& options, Program::Impl& program)
+  Builder(const Statement& statement, const TablesById& tables, const PlanOptions& options,
+          const std::shared_ptr<MemoryBudget>& budget, Program::Impl& program)
       : statement_(statement),
         tables_(tables),
         options_(options),
-        program_(program),
-        grid_(graph_, tables) {}
+        budget_(budget),
+        program_(program) {}
 
   absl::Status Build();
 
@@ -109,7 +121,7 @@ class Builder {
     NodeRef node;
     int slot;
   };
-  void LowerGrids(const std::vector<NodeRef>& roots);
+  void LowerGrids(const std::vector<NodeRef>& roots, bool keyed);
   bool PlanInPlace();
   std::optional<std::vector<int>> UpdateArrays(const Statement::Output& output);
   void FindFrontier(const std::vector<NodeRef>& roots);
@@ -118,11 +130,12 @@ class Builder {
   int DenseCopy(const GridRelation& r, const AxisArray& a);
 
   const Statement& statement_;
-  const absl::flat_hash_map<uint64_t, TableRef>& tables_;
+  const TablesById& tables_;
   const PlanOptions& options_;
+  const std::shared_ptr<MemoryBudget>& budget_;
   Program::Impl& program_;
   ArrayGraph graph_;
-  GridLowering grid_;
+  std::optional<GridLowering> grid_;
   std::vector<std::vector<int>> update_arrays_;  // by output of an in-place program, by column
   std::vector<Provided> provided_;
   absl::flat_hash_map<const Node*, int> provided_slots_;
@@ -132,9 +145,11 @@ class Builder {
   std::vector<std::vector<MaterializedColumn>> provided_columns_;
 };
 
-void Builder::LowerGrids(const std::vector<NodeRef>& roots) {
+void Builder::LowerGrids(const std::vector<NodeRef>& roots, bool keyed) {
+  graph_ = {};
+  grid_.emplace(graph_, tables_, keyed, budget_);
   if (!options_.grid) return;
-  for (const NodeRef& node : TopologicalOrder(roots)) grid_.Lower(node);
+  for (const NodeRef& node : TopologicalOrder(roots)) grid_->Lower(node);
 }
 
 // The array as a dense one over all axes of the relation in order, copying where it is not.
@@ -154,13 +169,11 @@ int Builder::DenseCopy(const GridRelation& r, const AxisArray& a) {
 
 std::optional<std::vector<int>> Builder::UpdateArrays(const Statement::Output& output) {
   const auto* sink = std::get_if<UpdateSink>(&output.sink);
-  const GridRelation* r = grid_.Find(output.plan);
+  const GridRelation* r = grid_->Find(output.plan);
   if (sink == nullptr || r == nullptr || !r->mask.none()) return std::nullopt;
   const TableRef& table = tables_.find(sink->table_id)->second;
-  if (!table->grid() || table->grid()->extents != r->extents ||
-      !IsIdentity(r->columns[0], r->extents)) {
+  if (table->num_rows() != CellsOf(r->extents) || !IsIdentity(r->columns[0], r->extents))
     return std::nullopt;
-  }
   std::vector<int> arrays;
   for (size_t i = 0; i < sink->columns.size(); ++i) {
     const int column = sink->columns[i];
@@ -192,7 +205,7 @@ void Builder::FindFrontier(const std::vector<NodeRef>& roots) {
     const NodeRef node = stack.back();
     stack.pop_back();
     if (!seen.insert(node.get()).second) continue;
-    const GridRelation* r = grid_.Find(node);
+    const GridRelation* r = grid_->Find(node);
     const bool trivial =
         std::holds_alternative<Scan>(node->op) || std::holds_alternative<Values>(node->op);
     if (r != nullptr && CanBeRows(*r) && !trivial) {
@@ -202,7 +215,7 @@ void Builder::FindFrontier(const std::vector<NodeRef>& roots) {
       std::vector<MaterializedColumn> columns;
       for (const GridColumn& c : r->columns) {
         MaterializedColumn m;
-        if (c.kind != GridColumn::Kind::kCoordinate) m.value = grid_.ToArray(*r, c);
+        if (c.kind != GridColumn::Kind::kCoordinate) m.value = grid_->ToArray(*r, c);
         m.valid = c.valid;
         columns.push_back(std::move(m));
       }
@@ -217,7 +230,7 @@ std::vector<int> Builder::ArrayRoots() const {
   std::vector<int> roots;
   for (const auto& arrays : update_arrays_) roots.insert(roots.end(), arrays.begin(), arrays.end());
   for (size_t p = 0; p < provided_.size(); ++p) {
-    const GridRelation& r = *grid_.Find(provided_[p].node);
+    const GridRelation& r = *grid_->Find(provided_[p].node);
     if (!r.mask.none()) roots.push_back(r.mask.id);
     for (const MaterializedColumn& c : provided_columns_[p]) {
       if (!c.value.none()) roots.push_back(c.value.id);
@@ -228,7 +241,7 @@ std::vector<int> Builder::ArrayRoots() const {
 }
 
 std::unique_ptr<Step> Builder::MaterializeStep(const Provided& p, const ArrayProgram& arrays) {
-  const GridRelation& r = *grid_.Find(p.node);
+  const GridRelation& r = *grid_->Find(p.node);
   const auto strides = [&](const AxisArray& a) {
     std::vector<int64_t> out(r.extents.size(), 0);
     const ArrayView& view = arrays.views.find(a.id)->second;
@@ -270,8 +283,11 @@ std::unique_ptr<Step> Builder::MaterializeStep(const Provided& p, const ArrayPro
 absl::Status Builder::Build() {
   std::vector<NodeRef> roots;
   for (const Statement::Output& output : statement_.outputs) roots.push_back(output.plan);
-  LowerGrids(roots);
+  // Training steps read tables that are no grids as arrays, too, where they are arrays as a whole:
+  // half on Rows they would read such tables as they are anyway, and see row ids of a box.
+  LowerGrids(roots, /*keyed=*/IsTrainingStep(statement_, roots));
   program_.in_place = PlanInPlace();
+  if (!program_.in_place && grid_->has_keyed_tables()) LowerGrids(roots, /*keyed=*/false);
   if (!program_.in_place) {
     update_arrays_.clear();
     FindFrontier(roots);
@@ -313,7 +329,7 @@ absl::Status Builder::Build() {
         auto it = tables_.find(scan->table_id);
         return it == tables_.end() ? -1 : static_cast<double>(it->second->num_rows());
       }
-      const GridRelation* r = grid_.Find(node);
+      const GridRelation* r = grid_->Find(node);
       return r == nullptr ? -1 : static_cast<double>(CellsOf(r->extents));
     };
     RowsLowering rows(options_, roots, std::move(inputs));
@@ -329,8 +345,8 @@ absl::Status Builder::Build() {
   program_.constants = std::move(arrays.constants);
   program_.arena_bytes = arrays.arena_bytes;
   if (!program_.inputs.empty() || program_.in_place || !provided_.empty())
-    program_.guards = grid_.guards();
-  program_.guarded.resize(program_.guards.size());
+    program_.guards = grid_->guards();
+  if (!program_.guards.empty()) program_.guarded = grid_->guard_states();
   program_.stats.steps = static_cast<int>(program_.steps.size());
   program_.stats.operators = static_cast<int>(TopologicalOrder(roots).size());
   program_.stats.base_table_reads += arrays.base_reads;
@@ -347,31 +363,22 @@ Program::~Program() = default;
 
 absl::StatusOr<std::unique_ptr<Program>> Program::Compile(
     const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables,
-    const PlanOptions& options) {
+    const PlanOptions& options, const std::shared_ptr<MemoryBudget>& budget) {
   const Clock::time_point start = Clock::now();
   auto impl = std::make_unique<Impl>();
   for (const Statement::Output& output : statement.outputs) {
     impl->plans.push_back(output.plan);
     impl->sinks.push_back(output.sink);
   }
-  ADJOIN_RETURN_IF_ERROR(Builder(statement, tables, options, *impl).Build());
+  ADJOIN_RETURN_IF_ERROR(Builder(statement, tables, options, budget, *impl).Build());
   impl->stats.plan_ms = MillisecondsSince(start);
   return std::unique_ptr<Program>(new Program(std::move(impl)));
 }
 
-bool Program::Fits(const absl::flat_hash_map<uint64_t, TableRef>& tables) const {
+bool Program::Fits(const absl::flat_hash_map<uint64_t, TableRef>& tables,
+                   const std::shared_ptr<MemoryBudget>& budget) const {
   for (size_t g = 0; g < impl_->guards.size(); ++g) {
-    const Guard& guard = impl_->guards[g];
-    auto it = tables.find(guard.table_id);
-    if (it == tables.end() || it->second == nullptr) return false;
-    if (guard.kind == Guard::Kind::kInRange) {
-      const ColumnRef& column = it->second->column(guard.column);
-      if (impl_->guarded[g] == column) continue;
-      if (!Holds(guard, *it->second)) return false;
-      impl_->guarded[g] = column;
-    } else if (!Holds(guard, *it->second)) {
-      return false;
-    }
+    if (!Holds(impl_->guards[g], tables, impl_->guarded[g], budget)) return false;
   }
   return true;
 }
@@ -422,7 +429,9 @@ absl::Status Program::Impl::Prepare(RunState& state) {
 
 void Program::Impl::BindInputs(RunState& state) const {
   for (const ArrayInput& input : inputs) {
-    const Column& column = *state.tables.find(input.table_id)->second->column(input.column);
+    const Column& column = input.guard >= 0
+                               ? *guarded[static_cast<size_t>(input.guard)].computed
+                               : *state.tables.find(input.table_id)->second->column(input.column);
     const void* data = column.data();
     if (input.valid)
       data = column.validity_buffer() == nullptr ? nullptr : column.validity_buffer()->data();

@@ -50,17 +50,19 @@ struct ProgramStats {  // counts that tests and gates pin exactly
 class Program {
  public:
   // Compiles for tables as they are in `tables` (by catalog id). Which layout, keys and extents
-  // they have is assumed; Fits says whether other tables still match.
+  // they have is assumed; Fits says whether other tables still match, and computes for them what
+  // the program keeps of their keys, charged to `budget`.
   static absl::StatusOr<std::unique_ptr<Program>> Compile(
       const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables,
-      const PlanOptions& options);
+      const PlanOptions& options, const std::shared_ptr<MemoryBudget>& budget);
   ~Program();
 
-  bool Fits(const absl::flat_hash_map<uint64_t, TableRef>& tables) const;
+  bool Fits(const absl::flat_hash_map<uint64_t, TableRef>& tables,
+            const std::shared_ptr<MemoryBudget>& budget) const;
   // Runs on state.tables. On error nothing has happened. One run of one Program at a time.
   absl::StatusOr<ProgramResult> Run(RunState& state);
-  // The fast path of a training step: every output is an UpdateSink of whole value columns of Grid
-  // tables.
+  // The fast path of a training step: every output is an UpdateSink of whole value columns, and
+  // all steps are arrays.
   bool updates_in_place() const;
   // Computes the new columns, to be installed by the caller (Catalog::SwapColumns), which then
   // drops what it got back. Allocates nothing once warm: two columns take turns, while nobody else

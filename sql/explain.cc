@@ -38,7 +38,8 @@ absl::StatusOr<Session::Result> Session::Run(const Explain& s, const std::string
     ADJOIN_RETURN_IF_ERROR(RunPlanned(*planned).status());
   } else {
     PrepareState(*planned);
-    const absl::Status status = planned->Prepare(transaction_.State(), settings_);
+    const absl::Status status =
+        planned->Prepare(transaction_.State(), settings_, database_->budget());
     planned->ReleaseTables();
     ADJOIN_RETURN_IF_ERROR(status);
   }

@@ -203,7 +203,8 @@ bool PlannedStatement::Refresh(const CatalogState& catalog) {
   return true;
 }
 
-absl::Status PlannedStatement::Prepare(const CatalogState& catalog, const Settings& settings) {
+absl::Status PlannedStatement::Prepare(const CatalogState& catalog, const Settings& settings,
+                                       const std::shared_ptr<MemoryBudget>& budget) {
   const auto start = std::chrono::steady_clock::now();
   bool planned = false;
   if (!IsCurrent(catalog, settings) || !Refresh(catalog) || !ShapesHold()) {
@@ -211,10 +212,12 @@ absl::Status PlannedStatement::Prepare(const CatalogState& catalog, const Settin
     if (!Refresh(catalog))
       return SqlError(sqlstate::kInternalError, "a table has left the catalog");
   }
-  if (program_ == nullptr || !(options_ == settings.plan) || !program_->Fits(state_.tables)) {
+  if (program_ == nullptr || !(options_ == settings.plan) ||
+      !program_->Fits(state_.tables, budget)) {
     program_.reset();
     options_ = settings.plan;
-    ADJOIN_ASSIGN_OR_RETURN(program_, Program::Compile(statement_, state_.tables, options_));
+    ADJOIN_ASSIGN_OR_RETURN(program_,
+                            Program::Compile(statement_, state_.tables, options_, budget));
     planned = true;
   }
   if (planned) {

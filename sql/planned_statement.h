@@ -51,7 +51,8 @@ class PlannedStatement {
   // differ or products were ordered for other shapes; then brings `state().tables` up to date with
   // `catalog` (and bound tables), and compiles where the program does not fit them. Allocates
   // nothing when nothing has changed. Errors: those of binding and planning.
-  absl::Status Prepare(const CatalogState& catalog, const Settings& settings);
+  absl::Status Prepare(const CatalogState& catalog, const Settings& settings,
+                       const std::shared_ptr<MemoryBudget>& budget);
   // Only the first half: names and types are known afterwards.
   absl::Status Bind(const CatalogState& catalog, const Settings& settings);
 

@@ -133,7 +133,7 @@ absl::StatusOr<std::unique_ptr<PlannedStatement>> Session::Prepare(std::string_v
   auto planned =
       std::make_unique<PlannedStatement>(std::move(statement.tree), std::move(statement.text));
   const absl::StatusOr<Result> result = AsStatement([&]() -> absl::StatusOr<Result> {
-    absl::Status status = planned->Prepare(transaction_.State(), settings_);
+    absl::Status status = planned->Prepare(transaction_.State(), settings_, database_->budget());
     planned->ReleaseTables();
     if (!status.ok()) return status;
     return Result();
@@ -178,7 +178,7 @@ absl::StatusOr<Session::Result> Session::RunWithTables(PlannedStatement& planned
   }
   const bool writes = planned.writes();
   if (writes) ADJOIN_RETURN_IF_ERROR(transaction_.Lock(control_, settings_.lock_timeout_ms));
-  ADJOIN_RETURN_IF_ERROR(planned.Prepare(transaction_.State(), settings_));
+  ADJOIN_RETURN_IF_ERROR(planned.Prepare(transaction_.State(), settings_, database_->budget()));
   if (planned.program().updates_in_place()) return RunInPlace(planned);
   if (writes) ADJOIN_RETURN_IF_ERROR(Write().status());
   ADJOIN_RETURN_IF_ERROR(control_.Check());

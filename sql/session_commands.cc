@@ -114,7 +114,7 @@ absl::StatusOr<Session::Result> Session::Run(const PrepareStatement& s, const st
                     absl::StrCat("prepared statement \"", s.name, "\" already exists"));
   }
   auto planned = std::make_unique<PlannedStatement>(s.query, text, s.types);
-  absl::Status status = planned->Prepare(transaction_.State(), settings_);
+  absl::Status status = planned->Prepare(transaction_.State(), settings_, database_->budget());
   planned->ReleaseTables();
   if (!status.ok()) return status;
   prepared_[s.name] = std::move(planned);
@@ -131,7 +131,7 @@ absl::StatusOr<ExprRef> Session::Evaluate(const ExprRef& expr) {
   statement.outputs.push_back({ResultSink{}, planner.Make(Project{{expr}}, {row})});
   statement.result_names = {"value"};
   ADJOIN_ASSIGN_OR_RETURN(const std::unique_ptr<Program> program,
-                          Program::Compile(statement, {}, settings_.plan));
+                          Program::Compile(statement, {}, settings_.plan, database_->budget()));
   RunState state;
   state.pool = pool_.get();
   state.budget = database_->budget();

@@ -24,6 +24,13 @@ absl::StatusOr<Array> ReadArray(const std::string& path);
 // One row a cell: its indices, then its value.
 reference::Rows CellsOf(const Array& array);
 
+// The models of examples/models.
+struct Model {
+  std::string folder, text;      // tests/data/models/<folder>, examples/models/<text>.sql
+  std::vector<std::string> wrt;  // tables to differentiate by
+};
+const std::vector<Model>& Models();
+
 // A model's text up to the end of its last CTE, and its closing SELECT.
 struct ModelText {
   std::string ctes;

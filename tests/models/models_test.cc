@@ -12,30 +12,6 @@
 namespace adjoin::models {
 namespace {
 
-struct Model {
-  std::string folder, text;
-  std::vector<std::string> wrt;
-};
-
-const std::vector<Model>& Models() {
-  static const auto* models =
-      new std::vector<Model>{{"linear", "linear", {"w", "b", "x"}},
-                             {"logistic", "logistic", {"w", "b", "x"}},
-                             {"mlp", "mlp", {"w1", "b1", "w2", "b2"}},
-                             {"kmeans", "kmeans", {"centre", "x"}},
-                             {"factorization", "factorization", {"p", "q", "pb", "qb"}},
-                             {"attention", "attention", {"x", "wq", "wk", "wv"}},
-                             {"gpt_small",
-                              "gpt",
-                              {"wte", "wpe", "h0_ln_1", "h0_wq", "h0_wk", "h0_wv", "h0_wo",
-                               "h0_ln_2", "h0_w_fc", "h0_w_proj", "ln_f", "w_head"}},
-                             {"gpt_tied_small",
-                              "gpt_tied",
-                              {"wte", "wpe", "h0_ln_1", "h0_wq", "h0_wk", "h0_wv", "h0_wo",
-                               "h0_ln_2", "h0_w_fc", "h0_w_proj", "ln_f"}}};
-  return *models;
-}
-
 class ModelTest : public testing::TestWithParam<std::tuple<Model, Variant>> {
  protected:
   void SetUp() override {

@@ -87,13 +87,13 @@ absl::StatusOr<Rows> Run(const NodeRef& root, const std::map<uint64_t, TableRef>
   statement.outputs.push_back({ResultSink{}, root});
   statement.result_names = root->names;
   const absl::flat_hash_map<uint64_t, TableRef> snapshot(tables.begin(), tables.end());
+  RunState state;
+  state.budget = std::make_shared<MemoryBudget>();
   ADJOIN_ASSIGN_OR_RETURN(const std::unique_ptr<Program> program,
-                          Program::Compile(statement, snapshot, config.options));
+                          Program::Compile(statement, snapshot, config.options, state.budget));
   TaskPool pool(config.threads);
   Rows rows;
-  RunState state;
   state.pool = &pool;
-  state.budget = std::make_shared<MemoryBudget>();
   for (int run = 0; run < runs; ++run) {
     state.tables = snapshot;
     ADJOIN_ASSIGN_OR_RETURN(const ProgramResult result, program->Run(state));

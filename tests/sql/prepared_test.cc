@@ -63,6 +63,68 @@ TEST_F(PreparedTest, PreparedReadsBoundTables) {
   EXPECT_EQ(TextOf(sum->Run()->rows), "7\n");
 }
 
+// What a step reads as arrays by keys that it looked up: another table's are looked up again, and
+// only where it does not fit is the step planned anew.
+TEST_F(PreparedTest, StepsFollowTheKeysOfBoundTables) {
+  Run("CREATE TABLE p (word TEXT PRIMARY KEY, val DOUBLE PRECISION);"
+      "INSERT INTO p VALUES ('a', 0), ('b', 0), ('c', 0);"
+      "CREATE TABLE pair (word TEXT, k BIGINT, n DOUBLE PRECISION, PRIMARY KEY (word, k));"
+      "CREATE TABLE same (word TEXT, k BIGINT, n DOUBLE PRECISION, PRIMARY KEY (word, k));"
+      "CREATE TABLE more (word TEXT, k BIGINT, n DOUBLE PRECISION, PRIMARY KEY (word, k));"
+      "CREATE TABLE none (word TEXT, k BIGINT, n DOUBLE PRECISION, PRIMARY KEY (word, k));"
+      "INSERT INTO pair VALUES ('a', 0, 1), ('b', 5, 2), ('a', 2, 4);"
+      "INSERT INTO same VALUES ('c', 0, 10), ('c', 5, 20), ('b', 2, 40);"
+      "INSERT INTO more VALUES ('c', 0, 100), ('c', 5, 200), ('b', 2, 400), ('a', 0, 800);"
+      "INSERT INTO none VALUES ('z', 0, 1), ('b', 5, 2), ('a', 2, 4), ('y', 2, 4)");
+  auto step = connection_.Prepare(
+      "WITH loss AS (SELECT SUM(pair.n * p.val) AS l FROM pair JOIN p ON p.word = pair.word) "
+      "UPDATE p SET val = val - grad(loss, val)");
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_NE(step->Explain().find("in place"), std::string::npos) << step->Explain();
+  const auto run = [&](const char* table) {
+    if (table != nullptr) {
+      EXPECT_TRUE(step->Bind("pair", *connection_.GetTable(table)).ok());
+    }
+    EXPECT_TRUE(step->Run().ok());
+    return Rows("SELECT word, val FROM p ORDER BY word");
+  };
+  EXPECT_EQ(run(nullptr), "a | -5\nb | -2\nc | 0\n");
+  EXPECT_EQ(run("same"), "a | -5\nb | -42\nc | -30\n");
+  EXPECT_EQ(step->stats().plans, 1);
+  EXPECT_EQ(run("more"), "a | -805\nb | -442\nc | -330\n");
+  EXPECT_EQ(step->stats().plans, 2);
+  EXPECT_EQ(run("none"), "a | -809\nb | -444\nc | -330\n");
+  EXPECT_EQ(step->stats().plans, 3);
+}
+
+TEST_F(PreparedTest, StepsFollowTheHolesOfBoundTables) {
+  Run("CREATE TABLE w (p BIGINT PRIMARY KEY, val DOUBLE PRECISION);"
+      "INSERT INTO w VALUES (0, 0), (1, 0), (2, 0), (3, 0);"
+      "CREATE TABLE x (s BIGINT, p BIGINT, val DOUBLE PRECISION, PRIMARY KEY (s, p));"
+      "CREATE TABLE other (s BIGINT, p BIGINT, val DOUBLE PRECISION, PRIMARY KEY (s, p));"
+      "CREATE TABLE wider (s BIGINT, p BIGINT, val DOUBLE PRECISION, PRIMARY KEY (s, p));"
+      "INSERT INTO x VALUES (0, 1, 1), (0, 2, 2), (1, 2, 4);"
+      "INSERT INTO other VALUES (0, 2, 10), (1, 1, 20);"
+      "INSERT INTO wider VALUES (0, 2, 100), (1, 3, 200)");
+  auto step = connection_.Prepare(
+      "WITH loss AS (SELECT SUM(x.val * w.val) AS l FROM x JOIN w ON w.p = x.p) "
+      "UPDATE w SET val = val - grad(loss, val)");
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_NE(step->Explain().find("in place"), std::string::npos) << step->Explain();
+  const auto run = [&](const char* table) {
+    if (table != nullptr) {
+      EXPECT_TRUE(step->Bind("x", *connection_.GetTable(table)).ok());
+    }
+    EXPECT_TRUE(step->Run().ok());
+    return Rows("SELECT val FROM w ORDER BY p");
+  };
+  EXPECT_EQ(run(nullptr), "0\n-1\n-6\n0\n");
+  EXPECT_EQ(run("other"), "0\n-21\n-16\n0\n");
+  EXPECT_EQ(step->stats().plans, 1);
+  EXPECT_EQ(run("wider"), "0\n-21\n-116\n-200\n");
+  EXPECT_EQ(step->stats().plans, 2);
+}
+
 TEST_F(PreparedTest, TablesMadeByThePrograms) {
   const std::vector<int64_t> k = {2, 0, 1};
   const std::vector<double> v = {0.2, 0.0, 0.1};
