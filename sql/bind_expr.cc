@@ -9,6 +9,7 @@
 #include "engine/status.h"
 #include "engine/text.h"
 #include "sql/bind_call.h"
+#include "sql/bind_groups.h"
 #include "sql/bind_operator.h"
 #include "sql/bind_subquery.h"
 #include "sql/resolve_name.h"
@@ -190,7 +191,7 @@ absl::StatusOr<ExprRef> BindOther(BindState& state, std::string_view tag, const 
   if (tag == "A_Indirection") return state.NotSupported("subscripting", location);
   if (tag == "RowExpr") return state.NotSupported("a row as a value", location);
   if (tag == "CollateClause") return state.NotSupported("COLLATE", location);
-  if (tag == "GroupingFunc") return state.NotSupported("GROUPING", location);
+  if (tag == "GroupingFunc") return BindGrouping(state, body, context);
   if (tag == "SQLValueFunction")
     return state.NotSupported("the current date, time or user", location);
   return state.NotSupported(tag, location);
