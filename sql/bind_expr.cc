@@ -33,8 +33,10 @@ absl::StatusOr<Typed> BindConstant(const Json& body) {
   if (Has(body, "fval")) {
     const std::string text = TextOf(FieldOf(body, "fval"), "fval");
     int64_t integer;
-    if (absl::SimpleAtoi(text, &integer)) {  // an integer literal that INTEGER does not hold
-      return Typed{ConstantExpr(Value::Int(integer), TypeId::kInt64), false, location};
+    if (absl::SimpleAtoi(text, &integer)) {  // beyond INTEGER, but for its least value
+      const bool is_least = integer == std::numeric_limits<int32_t>::min();
+      return Typed{ConstantExpr(Value::Int(integer), is_least ? TypeId::kInt32 : TypeId::kInt64),
+                   false, location};
     }
     double value = 0;
     static_cast<void>(absl::SimpleAtod(text, &value));
@@ -230,7 +232,8 @@ absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
                                      std::vector<Typed> args, int location) {
   std::optional<TypeId> known;
   for (const Typed& arg : args) {
-    if (!arg.unknown && !known.has_value()) known = arg.expr->type;
+    // What is open beside || is TEXT, which takes anything on its other side.
+    if (!arg.unknown && !known.has_value() && name != "||") known = arg.expr->type;
   }
   std::vector<ExprRef> exprs;
   for (const Typed& arg : args) {
