@@ -17,12 +17,15 @@ struct Groups {
     for (const AggregateSpec& aggregate : spec.aggregates) {
       const TypeId arg = aggregate.arg < 0 ? TypeId::kInt64 : spec.exprs.output_type(aggregate.arg);
       accumulators.push_back(MakeAccumulator(aggregate.kind, arg, aggregate.result));
-      std::vector<TypeId> types = {TypeId::kInt64, arg};
-      if (aggregate.second >= 0) types.push_back(spec.exprs.output_type(aggregate.second));
-      distinct.push_back(aggregate.distinct ? std::make_unique<KeyTable>(std::move(types))
-                                            : nullptr);
+      distinct.push_back(aggregate.distinct ? MakeSeen(spec, aggregate) : nullptr);
     }
     if (spec.num_keys == 0) Resize(1);
+  }
+  static std::unique_ptr<KeyTable> MakeSeen(const HashAggregateSpec& spec,
+                                            const AggregateSpec& aggregate) {
+    std::vector<TypeId> types = {TypeId::kInt64, spec.exprs.output_type(aggregate.arg)};
+    if (aggregate.second >= 0) types.push_back(spec.exprs.output_type(aggregate.second));
+    return std::make_unique<KeyTable>(std::move(types));
   }
   static std::vector<TypeId> KeyTypes(const HashAggregateSpec& spec) {
     std::vector<TypeId> types;

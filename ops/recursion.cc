@@ -101,13 +101,14 @@ class AllRows {
 
 absl::Status RecursionStep::Run(RunState& state) const {
   AllRows all(spec_, state, options_.batch_rows);
-  TableRef& working = state.relations[static_cast<size_t>(spec_.working_slot)];
-  ADJOIN_ASSIGN_OR_RETURN(working, all.Add(working));
-  while (working->num_rows() > 0) {
+  TableRef made = state.relations[static_cast<size_t>(spec_.working_slot)];
+  while (true) {
+    ADJOIN_ASSIGN_OR_RETURN(TableRef working, all.Add(made));
+    if (working->num_rows() == 0) break;
+    SetRelation(state, spec_.working_slot, std::move(working));
     if (state.control != nullptr) ADJOIN_RETURN_IF_ERROR(state.control->Check());
     for (const auto& step : spec_.body) ADJOIN_RETURN_IF_ERROR(step->Run(state));
-    const TableRef made = state.relations[static_cast<size_t>(spec_.body_slot)];
-    ADJOIN_ASSIGN_OR_RETURN(working, all.Add(made));
+    made = state.relations[static_cast<size_t>(spec_.body_slot)];
   }
   ADJOIN_ASSIGN_OR_RETURN(TableRef table, all.Finish());
   SetRelation(state, out_slot_, std::move(table));

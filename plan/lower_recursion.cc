@@ -1,4 +1,5 @@
 // A recursion is one step that runs the steps of its body until they make no rows.
+#include <algorithm>
 #include <utility>
 
 #include "engine/status.h"
@@ -34,6 +35,8 @@ absl::Status RowsBuilder::LowerOp(const Recursion& recursion, NodeState& state) 
   RecursionSpec spec;
   spec.working_slot = slots[0];
   ADJOIN_ASSIGN_OR_RETURN(spec.body_slot, body.Lower(recursion.body));
+  if (std::find(slots.begin(), slots.end(), spec.body_slot) == slots.end())
+    slots.push_back(spec.body_slot);
   spec.body = body.TakeSteps();
   spec.distinct = recursion.distinct;
   std::vector<int> columns;
