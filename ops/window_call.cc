@@ -105,18 +105,23 @@ absl::Status WindowColumn::Compute(const WindowFrameSpec& frame, const WindowPar
 
 void WindowColumn::ComputeRank(const WindowPartition& partition) {
   const auto size = static_cast<double>(partition.size());
-  for (int64_t i = 0; i < partition.size(); ++i) {
-    const int64_t row = partition.row(i);
-    const PositionRange peers = partition.peers(i);
-    if (spec_.kind == WindowKind::kPercentRank) {
-      Put<double>(row, size <= 1 ? 0 : static_cast<double>(peers.begin) / (size - 1));
-    } else if (spec_.kind == WindowKind::kCumeDist) {
-      Put<double>(row, static_cast<double>(peers.end) / size);
-    } else {
-      Put<int64_t>(row, spec_.kind == WindowKind::kRank        ? peers.begin + 1
-                        : spec_.kind == WindowKind::kDenseRank ? partition.group(i) + 1
-                                                               : i + 1);
-    }
+  const auto put_each = [&](auto&& value_at) {
+    for (int64_t i = 0; i < partition.size(); ++i) Put(partition.row(i), value_at(i));
+  };
+  switch (spec_.kind) {
+    case WindowKind::kRank:
+      return put_each([&](int64_t i) { return partition.peers(i).begin + 1; });
+    case WindowKind::kDenseRank:
+      return put_each([&](int64_t i) { return partition.group(i) + 1; });
+    case WindowKind::kPercentRank:
+      return put_each([&](int64_t i) {
+        return size <= 1 ? 0.0 : static_cast<double>(partition.peers(i).begin) / (size - 1);
+      });
+    case WindowKind::kCumeDist:
+      return put_each(
+          [&](int64_t i) { return static_cast<double>(partition.peers(i).end) / size; });
+    default:
+      return put_each([](int64_t i) { return i + 1; });
   }
 }
 
