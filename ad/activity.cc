@@ -92,10 +92,12 @@ struct NodeActivity {
         a.function == AggregateFunction::kSum || a.function == AggregateFunction::kAvg;
     const bool extreme =
         a.function == AggregateFunction::kMin || a.function == AggregateFunction::kMax;
-    if (!sums && !extreme) return {};
+    const bool comoment = a.function == AggregateFunction::kComoment;
+    if (!sums && !extreme && !comoment) return {};
     Activity out = ExprActivity(a.arg, *in[0]);
+    if (comoment) out.active |= ExprActivity(a.second, *in[0]).active;
     if (!out.active) return {};
-    if (sums && a.distinct) {
+    if ((sums || comoment) && a.distinct) {
       out.blocker = "an aggregate of DISTINCT values";
     } else if (!IsFloat(a.arg->type) && out.blocker.empty()) {
       out.blocker = "an aggregate of integers";
@@ -110,14 +112,17 @@ struct NodeActivity {
     return out;
   }
   Activity OfCall(const Window& w, const WindowCall& c, bool order_active) const {
-    const bool ranks = c.function == WindowFunction::kRowNumber ||
-                       c.function == WindowFunction::kRank ||
-                       c.function == WindowFunction::kDenseRank;
+    const bool ranks =
+        c.function == WindowFunction::kRowNumber || c.function == WindowFunction::kRank ||
+        c.function == WindowFunction::kDenseRank || c.function == WindowFunction::kPercentRank ||
+        c.function == WindowFunction::kCumeDist || c.function == WindowFunction::kNtile;
     if (ranks) return order_active ? Activity{true, "a rank used as a value"} : Activity{};
     if (c.function == WindowFunction::kCount || c.function == WindowFunction::kCountStar) return {};
     Activity out = ExprActivity(c.args[0], *in[0]);
     const bool shifts = c.function == WindowFunction::kLag || c.function == WindowFunction::kLead;
     if (shifts && c.args.size() > 2) out.active |= ExprActivity(c.args[2], *in[0]).active;
+    if (c.function == WindowFunction::kComoment)
+      out.active |= ExprActivity(c.args[1], *in[0]).active;
     if (!out.active) return {};
     out.blocker = Blocker(w, c);
     return out;
@@ -131,6 +136,11 @@ struct NodeActivity {
       case WindowFunction::kFirstValue:
       case WindowFunction::kLastValue:
         return "FIRST_VALUE or LAST_VALUE";
+      case WindowFunction::kNthValue:
+        return "NTH_VALUE";
+      case WindowFunction::kComoment:
+        if (!IsWholePartition(w)) return "a variance or covariance over a moving frame";
+        break;
       case WindowFunction::kLag:
       case WindowFunction::kLead:
         if (c.args.size() > 1 && c.args[1]->kind != ExprKind::kConstant)
@@ -183,6 +193,15 @@ struct NodeActivity {
   }
   ColumnActivity operator()(const Require&) const { return *in[0]; }
   ColumnActivity operator()(const Derivative&) const { return None(); }
+  ColumnActivity operator()(const Recursion&) const {
+    bool active = false;
+    for (const ColumnActivity* input : in) {
+      for (const Activity& a : *input) active |= a.active;
+    }
+    return ColumnActivity(node.types.size(),
+                          active ? Activity{true, "WITH RECURSIVE"} : Activity{});
+  }
+  ColumnActivity operator()(const RecursionInput&) const { return None(); }
 };
 
 }  // namespace

@@ -31,7 +31,8 @@ bool AtMostOneRow(const Node& n) {
     return in(0) && (left_rows_only || (j->kind != JoinKind::kFull && in(1)));
   }
   if (std::holds_alternative<UnionAll>(n.op) || std::holds_alternative<Scan>(n.op) ||
-      std::holds_alternative<Series>(n.op) || std::holds_alternative<Derivative>(n.op)) {
+      std::holds_alternative<Series>(n.op) || std::holds_alternative<Derivative>(n.op) ||
+      std::holds_alternative<Recursion>(n.op) || std::holds_alternative<RecursionInput>(n.op)) {
     return false;
   }
   return in(0);  // operators that keep their (left) input's rows or fewer
@@ -158,6 +159,11 @@ RowView Reverse::ViewOf(const NodeRef& node) {
 
 namespace {
 
+// The values of `e` that a comoment with `other` reads.
+ExprRef Paired(const ExprRef& e, const ExprRef& other) {
+  return SameExpr(e, other) ? e : WhenTrue(IsNotNull(other), e);
+}
+
 // Rebuilds an operator over views of its inputs. Gives the operator and where the node's own
 // columns are in it.
 struct Rebuilder {
@@ -208,6 +214,8 @@ struct Rebuilder {
   Operator operator()(const Values& v) { return AddColumns(0, node.width()), v; }
   Operator operator()(const Series& s) { return AddColumns(0, node.width()), s; }
   Operator operator()(const Derivative& d) { return AddColumns(0, node.width()), d; }
+  Operator operator()(const Recursion& r) { return AddColumns(0, node.width()), r; }
+  Operator operator()(const RecursionInput& r) { return AddColumns(0, node.width()), r; }
   Operator operator()(const Filter& f) { return KeepColumns(0, 0), Filter{Map(f.predicate)}; }
   Operator operator()(const Project& p) {
     Project out;
@@ -224,13 +232,21 @@ struct Rebuilder {
   Operator operator()(const GroupBy& g) {
     GroupBy out{Map(g.keys), {}};
     for (const Aggregate& a : g.aggregates) {
-      out.aggregates.push_back({a.function, Map(a.arg), Map(a.filter), a.distinct, a.type});
-    }
-    // The transpose of AVG divides by the group's count: one more aggregate for each.
-    for (const Aggregate& a : g.aggregates) {
-      if (a.function != AggregateFunction::kAvg) continue;
       out.aggregates.push_back(
-          {AggregateFunction::kCount, Map(a.arg), Map(a.filter), a.distinct, TypeId::kInt64});
+          {a.function, Map(a.arg), Map(a.filter), a.distinct, a.type, Map(a.second)});
+    }
+    // The transpose of AVG divides by the group's count, that of a comoment takes away both means:
+    // more aggregates behind.
+    for (const Aggregate& a : g.aggregates) {
+      if (a.function == AggregateFunction::kAvg) {
+        out.aggregates.push_back(
+            {AggregateFunction::kCount, Map(a.arg), Map(a.filter), a.distinct, TypeId::kInt64});
+      } else if (a.function == AggregateFunction::kComoment) {
+        for (const ExprRef& paired : {Paired(a.arg, a.second), Paired(a.second, a.arg)}) {
+          out.aggregates.push_back(
+              {AggregateFunction::kAvg, Map(paired), Map(a.filter), a.distinct, a.type});
+        }
+      }
     }
     AddColumns(0, node.width());
     return out;
@@ -240,8 +256,12 @@ struct Rebuilder {
     for (const WindowCall& c : w.calls)
       out.calls.push_back({c.function, Map(c.args), Map(c.filter), c.type});
     for (const WindowCall& c : w.calls) {
-      if (c.function != WindowFunction::kAvg) continue;
-      out.calls.push_back({WindowFunction::kCount, Map(c.args), Map(c.filter), TypeId::kInt64});
+      if (c.function == WindowFunction::kAvg) {
+        out.calls.push_back({WindowFunction::kCount, Map(c.args), Map(c.filter), TypeId::kInt64});
+      } else if (c.function == WindowFunction::kComoment) {
+        for (const ExprRef& paired : {Paired(c.args[0], c.args[1]), Paired(c.args[1], c.args[0])})
+          out.calls.push_back({WindowFunction::kAvg, {Map(paired)}, Map(c.filter), c.type});
+      }
     }
     KeepColumns(0, 0);
     AddColumns(width(0), static_cast<int>(w.calls.size()));

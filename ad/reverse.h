@@ -105,6 +105,10 @@ struct Transposer {
   absl::Status operator()(const Values&) { return absl::OkStatus(); }
   absl::Status operator()(const Series&) { return absl::OkStatus(); }
   absl::Status operator()(const Derivative&) { return absl::OkStatus(); }
+  absl::Status operator()(const Recursion&) {
+    return absl::OkStatus();
+  }  // a blocker in activity.cc
+  absl::Status operator()(const RecursionInput&) { return absl::OkStatus(); }
   absl::Status operator()(
       const Filter&);  // transpose_rows.cc: operators that keep some or all rows
   absl::Status operator()(const Sort&);

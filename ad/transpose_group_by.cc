@@ -11,16 +11,18 @@ ExprRef And(const ExprRef& a, const ExprRef& b) {
   return a == nullptr ? b : b == nullptr ? a : CallNamed("and", {a, b}, TypeId::kBool);
 }
 
-// Where the group's cotangent of one aggregate, its value and its count are in the looked-up base.
+// Where the group's cotangent of one aggregate, and its value or its means, are in the looked-up
+// base.
 struct Fetched {
   const Aggregate* aggregate;
-  int cotangent = -1, value = -1, count = -1;
+  int cotangent = -1, value = -1, mean = -1, second_mean = -1;
 };
 
 }  // namespace
 
 //   SUM: e' = a'   AVG: e' = a' / COUNT(e)   MIN, MAX: e' = a' / ties where e = a     rows with
 //   NULL e, or that the FILTER dropped, get nothing
+//   SUM((x - mean) * (y - mean)): x' = a' * (y - mean of y), and y' the other way round
 absl::Status Transposer::operator()(const GroupBy& g) {
   const RowView view = reverse.ViewOf(input(0));
   const int num_keys = static_cast<int>(g.keys.size());
@@ -29,25 +31,32 @@ absl::Status Transposer::operator()(const GroupBy& g) {
   Project groups;
   for (int k = 0; k < num_keys; ++k) groups.exprs.push_back(BaseColumn(ct.base, k));
   std::vector<Fetched> fetched;
-  int next_count = node->width();  // the augmented node appends a count for each AVG
+  int next_behind = node->width();  // the augmented node appends the count of an AVG, two means
   const auto fetch = [&](const ExprRef& e) {
     groups.exprs.push_back(e);
     return view.node->width() + static_cast<int>(groups.exprs.size()) - 1;
   };
   for (size_t a = 0; a < g.aggregates.size(); ++a) {
     const Aggregate& aggregate = g.aggregates[a];
-    const int count = aggregate.function == AggregateFunction::kAvg ? next_count++ : -1;
+    const bool averages = aggregate.function == AggregateFunction::kAvg;
+    const bool centres = aggregate.function == AggregateFunction::kComoment;
+    const int behind = next_behind;
+    next_behind += averages ? 1 : centres ? 2 : 0;
     auto it = ct.cotangents.find(num_keys + static_cast<int>(a));
     if (it == ct.cotangents.end()) continue;
     Fetched f{&aggregate};
-    if (count >= 0) {
-      f.cotangent = fetch(Div(it->second, CastTo(BaseColumn(ct.base, count), it->second->type)));
+    if (averages) {
+      f.cotangent = fetch(Div(it->second, CastTo(BaseColumn(ct.base, behind), it->second->type)));
     } else {
       f.cotangent = fetch(it->second);
     }
     if (aggregate.function == AggregateFunction::kMin ||
         aggregate.function == AggregateFunction::kMax) {
       f.value = fetch(BaseColumn(ct.base, num_keys + static_cast<int>(a)));
+    }
+    if (centres) {
+      f.mean = fetch(BaseColumn(ct.base, behind));
+      f.second_mean = fetch(BaseColumn(ct.base, behind + 1));
     }
     fetched.push_back(f);
   }
@@ -63,7 +72,14 @@ absl::Status Transposer::operator()(const GroupBy& g) {
     const ExprRef e = reverse.Remap(f.aggregate->arg, view);
     const ExprRef filter = reverse.Remap(f.aggregate->filter, view);
     ExprRef d = BaseColumn(base, f.cotangent);
-    if (f.value < 0) {
+    if (f.mean >= 0) {
+      const ExprRef y = reverse.Remap(f.aggregate->second, view);
+      const ExprRef pair = And(And(filter, IsNotNull(e)), IsNotNull(y));
+      const ExprRef dx = Mul(d, Sub(y, BaseColumn(base, f.second_mean)));
+      const ExprRef dy = Mul(d, Sub(e, BaseColumn(base, f.mean)));
+      ADJOIN_RETURN_IF_ERROR(Backpropagate(y, WhenTrue(pair, dy), activity, &by_view));
+      d = WhenTrue(pair, dx);
+    } else if (f.value < 0) {
       d = WhenTrue(And(filter, IsNotNull(e)), d);
     } else {
       const ExprRef hit =

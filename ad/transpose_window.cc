@@ -31,6 +31,8 @@ Frame Mirror(const Frame& frame) {
   out.end = Mirror(frame.start);
   out.start_offset = frame.end_offset;
   out.end_offset = frame.start_offset;
+  out.start_distance = frame.end_distance;
+  out.end_distance = frame.start_distance;
   return out;
 }
 
@@ -69,21 +71,25 @@ absl::Status Transposer::operator()(const Window& w) {
   struct Pending {
     const WindowCall* call;
     ExprRef e, filter, hit;
-    int sum = -1, ties = -1;
+    int sum = -1, ties = -1, means = -1;
   };
   std::vector<Pending> pending;
-  int next_count = node->width() - input(0)->width() + view.node->width();
+  int next_behind = node->width() - input(0)->width() + view.node->width();
   const int first_call = input(0)->width();
   for (size_t i = 0; i < w.calls.size(); ++i) {
     const WindowCall& call = w.calls[i];
-    const int count = call.function == WindowFunction::kAvg ? next_count++ : -1;
+    const bool averages = call.function == WindowFunction::kAvg;
+    const bool centres = call.function == WindowFunction::kComoment;
+    const int behind = next_behind;
+    next_behind += averages ? 1 : centres ? 2 : 0;
     auto it = ct.cotangents.find(first_call + static_cast<int>(i));
     const bool shifts =
         call.function == WindowFunction::kLag || call.function == WindowFunction::kLead;
     if (it == ct.cotangents.end() || shifts) continue;
     Pending p{&call, reverse.Remap(call.args[0], view), reverse.Remap(call.filter, view), nullptr};
     ExprRef d = it->second;
-    if (count >= 0) d = Div(d, CastTo(BaseColumn(ct.base, count), d->type));
+    if (averages) d = Div(d, CastTo(BaseColumn(ct.base, behind), d->type));
+    if (centres) p.means = behind;
     p.sum = sums.Add(WindowFunction::kSum, {d}, nullptr, d->type);
     if (call.function == WindowFunction::kMin || call.function == WindowFunction::kMax) {
       const int value = view.node->width() + static_cast<int>(i);
@@ -100,7 +106,14 @@ absl::Status Transposer::operator()(const Window& w) {
   ColumnCotangents by_view;
   for (const Pending& p : pending) {
     ExprRef d = BaseColumn(base, p.sum);
-    if (p.ties >= 0) {
+    if (p.means >= 0) {
+      const ExprRef y = reverse.Remap(p.call->args[1], view);
+      const ExprRef pair = And(And(p.filter, IsNotNull(p.e)), IsNotNull(y));
+      const ExprRef dx = Mul(d, Sub(y, BaseColumn(base, p.means + 1)));
+      const ExprRef dy = Mul(d, Sub(p.e, BaseColumn(base, p.means)));
+      ADJOIN_RETURN_IF_ERROR(Backpropagate(y, WhenTrue(pair, dy), activity, &by_view));
+      d = WhenTrue(pair, dx);
+    } else if (p.ties >= 0) {
       d = WhenTrue(p.hit, Div(d, CastTo(BaseColumn(base, p.ties), d->type)));
     } else {
       d = WhenTrue(And(p.filter, IsNotNull(p.e)), d);

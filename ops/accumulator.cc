@@ -1,10 +1,12 @@
 #include "ops/accumulator.h"
 
+#include <string>
 #include <vector>
 
 #include "engine/status.h"
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
+#include "ops/centred_sum.h"
 
 namespace adjoin {
 namespace {
@@ -34,7 +36,9 @@ uint8_t* GroupValidity(const int64_t* counts, int64_t n, BatchArena& arena) {
 class Count final : public Accumulator {
  public:
   void Resize(int64_t groups) override { counts_.resize(static_cast<size_t>(groups)); }
-  void Update(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n) override {
+  void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
+              int64_t n) override {
+    const Vector* arg = args.empty() ? nullptr : args.data();
     if (groups == nullptr && take == nullptr && (arg == nullptr || arg->valid == nullptr)) {
       counts_[0] += n;
       return;
@@ -63,13 +67,14 @@ class Total final : public Accumulator {
     sums_.resize(static_cast<size_t>(groups));
     counts_.resize(static_cast<size_t>(groups));
   }
-  void Update(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n) override {
-    const T* x = arg->as<T>();
+  void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
+              int64_t n) override {
+    const T* x = args[0].as<T>();
     if (groups == nullptr) {
-      UpdateOnly(*arg, take, n);
+      UpdateOnly(args[0], take, n);
       return;
     }
-    ForEachTaken(arg, take, groups, n, [&](int64_t r, int64_t g) {
+    ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) {
       sums_[g] += static_cast<Sum>(x[r]);
       ++counts_[g];
     });
@@ -159,9 +164,10 @@ class Extreme final : public Accumulator {
     values_.resize(static_cast<size_t>(groups));
     has_.resize(static_cast<size_t>(groups));
   }
-  void Update(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n) override {
-    const T* x = arg->as<T>();
-    ForEachTaken(arg, take, groups, n, [&](int64_t r, int64_t g) { Offer(g, x[r]); });
+  void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
+              int64_t n) override {
+    const T* x = args[0].as<T>();
+    ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) { Offer(g, x[r]); });
   }
   void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
     const auto& from = static_cast<const Extreme&>(other);
@@ -188,6 +194,81 @@ class Extreme final : public Accumulator {
   std::vector<T> values_;
   std::vector<uint8_t> has_;
   TextArena text_;
+};
+
+class Comoment final : public Accumulator {
+ public:
+  void Resize(int64_t groups) override { groups_.resize(static_cast<size_t>(groups)); }
+  void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
+              int64_t n) override {
+    const auto* x = args[0].as<double>();
+    const auto* y = args[1].as<double>();
+    ForEachTaken(&args[0], take, groups, n, [&](int64_t r, int64_t g) {
+      if (!args[1].is_null(r)) groups_[g].Add(x[r], y[r]);
+    });
+  }
+  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
+    const auto& from = static_cast<const Comoment&>(other);
+    for (int64_t g = 0; g < n; ++g) groups_[map == nullptr ? g : map[g]].Add(from.groups_[g]);
+  }
+  absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
+    double* sums = arena.Make<double>(n);
+    uint8_t* valid = arena.Make<uint8_t>(n);
+    for (int64_t g = 0; g < n; ++g) {
+      sums[g] = groups_[begin + g].sum();
+      valid[g] = groups_[begin + g].count() > 0 ? 1 : 0;
+    }
+    return Vector{TypeId::kFloat64, sums, valid};
+  }
+
+ private:
+  std::vector<CentredSum> groups_;
+};
+
+// Texts one after another, each after its separator; a group's first separator is cut off in the
+// end.
+class StringAgg final : public Accumulator {
+ public:
+  void Resize(int64_t groups) override { groups_.resize(static_cast<size_t>(groups)); }
+  void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
+              int64_t n) override {
+    const auto* texts = args[0].as<std::string_view>();
+    const auto* separators = args[1].as<std::string_view>();
+    ForEachTaken(&args[0], take, groups, n, [&](int64_t r, int64_t g) {
+      Group& group = groups_[g];
+      const std::string_view separator = args[1].is_null(r) ? std::string_view() : separators[r];
+      if (!group.any) group.skip = separator.size(), group.any = true;
+      group.text.append(separator).append(texts[r]);
+    });
+  }
+  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
+    const auto& from = static_cast<const StringAgg&>(other);
+    for (int64_t g = 0; g < n; ++g) {
+      const Group& part = from.groups_[g];
+      Group& group = groups_[map == nullptr ? g : map[g]];
+      if (!part.any) continue;
+      if (!group.any) group.skip = part.skip, group.any = true;
+      group.text.append(part.text);
+    }
+  }
+  absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
+    auto* texts = arena.Make<std::string_view>(n);
+    uint8_t* valid = arena.Make<uint8_t>(n);
+    for (int64_t g = 0; g < n; ++g) {
+      const Group& group = groups_[begin + g];
+      texts[g] = std::string_view(group.text).substr(group.skip);
+      valid[g] = group.any ? 1 : 0;
+    }
+    return Vector{TypeId::kText, texts, valid};
+  }
+
+ private:
+  struct Group {
+    std::string text;
+    size_t skip = 0;  // bytes of the first separator
+    bool any = false;
+  };
+  std::vector<Group> groups_;
 };
 
 std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) {
@@ -228,6 +309,10 @@ std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, Typ
       return WithElementType(arg, [&](auto zero) -> std::unique_ptr<Accumulator> {
         return std::make_unique<Extreme<decltype(zero), true>>(arg);
       });
+    case AggregateKind::kComoment:
+      return std::make_unique<Comoment>();
+    case AggregateKind::kStringAgg:
+      return std::make_unique<StringAgg>();
   }
   return nullptr;
 }

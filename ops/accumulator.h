@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "absl/status/statusor.h"
 #include "ops/arena.h"
@@ -18,7 +19,9 @@ enum class AggregateKind : uint8_t {
   kMin,
   kMax,
   kBoolAnd,
-  kBoolOr
+  kBoolOr,
+  kComoment,
+  kStringAgg
 };
 
 // The running values of one aggregate for groups 0, 1, ... Integer sums are exact; sums of REAL run
@@ -29,9 +32,10 @@ class Accumulator {
   virtual ~Accumulator() = default;
   // Makes room for groups up to `groups`; new ones hold nothing.
   virtual void Resize(int64_t groups) = 0;
-  // Adds row r to group groups[r] (null: to group 0) where take[r] != 0 (null: everywhere) and
-  // `arg` is not NULL. `arg` is null for COUNT(*).
-  virtual void Update(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n) = 0;
+  // Adds row r to group groups[r] (null: to group 0) where take[r] != 0 (null: everywhere) and the
+  // argument is not NULL. `args`: none for COUNT(*), two for kComoment and kStringAgg.
+  virtual void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
+                      int64_t n) = 0;
   // Adds group g of `other`, an accumulator of the same kind with `n` groups, to group map[g]
   // (null: g).
   virtual void Merge(const Accumulator& other, const int64_t* map, int64_t n) = 0;

@@ -85,7 +85,7 @@ absl::Status CollectSink::Consume(const Batch& batch, const SharedState& shared,
     const Vector values =
         n == batch.rows ? all_values : Gather(all_values, block.matched.data(), n, block.arena);
     block.sums[i]->Resize(block.rows.size());
-    block.sums[i]->Update(&values, nullptr, block.groups.data(), n);
+    block.sums[i]->Update({&values, 1}, nullptr, block.groups.data(), n);
   }
   return absl::OkStatus();
 }

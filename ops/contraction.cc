@@ -149,9 +149,9 @@ class PairRun {
     sums.pairs.FindOrAdd(block_.pair_left.data(), block_.pair_right.data(), n,
                          block_.groups.data());
     sums.Resize();
-    if (spec_.count) sums.count->Update(nullptr, nullptr, block_.groups.data(), n);
+    if (spec_.count) sums.count->Update({}, nullptr, block_.groups.data(), n);
     ADJOIN_ASSIGN_OR_RETURN(const Vector products, Products(n));
-    sums.sum->Update(&products, nullptr, block_.groups.data(), n);
+    sums.sum->Update({&products, 1}, nullptr, block_.groups.data(), n);
     return absl::OkStatus();
   }
 

@@ -17,11 +17,15 @@ struct Groups {
     for (const AggregateSpec& aggregate : spec.aggregates) {
       const TypeId arg = aggregate.arg < 0 ? TypeId::kInt64 : spec.exprs.output_type(aggregate.arg);
       accumulators.push_back(MakeAccumulator(aggregate.kind, arg, aggregate.result));
-      distinct.push_back(aggregate.distinct ? std::make_unique<KeyTable>(
-                                                  std::vector<TypeId>{TypeId::kInt64, arg}, false)
-                                            : nullptr);
+      distinct.push_back(aggregate.distinct ? MakeSeen(spec, aggregate) : nullptr);
     }
     if (spec.num_keys == 0) Resize(1);
+  }
+  static std::unique_ptr<KeyTable> MakeSeen(const HashAggregateSpec& spec,
+                                            const AggregateSpec& aggregate) {
+    std::vector<TypeId> types = {TypeId::kInt64, spec.exprs.output_type(aggregate.arg)};
+    if (aggregate.second >= 0) types.push_back(spec.exprs.output_type(aggregate.second));
+    return std::make_unique<KeyTable>(std::move(types));
   }
   static std::vector<TypeId> KeyTypes(const HashAggregateSpec& spec) {
     std::vector<TypeId> types;
@@ -35,7 +39,7 @@ struct Groups {
 
   KeyTable keys;
   std::vector<std::unique_ptr<Accumulator>> accumulators;
-  std::vector<std::unique_ptr<KeyTable>> distinct;  // (group, value) pairs seen, by aggregate
+  std::vector<std::unique_ptr<KeyTable>> distinct;  // (group, values) seen, by aggregate
 };
 
 struct AllGroups final : SharedState {
@@ -65,25 +69,39 @@ const uint8_t* TakenRows(const CompiledExpr& exprs, const ExprScratch& scratch, 
   return take;
 }
 
-// Notes which values of which groups a block has, where the argument is not NULL and `take` says
-// so.
-void NoteDistinct(KeyTable& pairs, const Vector& arg, const uint8_t* take, const int64_t* groups,
-                  int64_t n, BatchArena& arena) {
+// What an aggregate reads of a batch.
+struct Arguments {
+  Vector vectors[2];
+  size_t count = 0;
+  std::span<const Vector> span() const { return {vectors, count}; }
+};
+Arguments ArgumentsOf(const CompiledExpr& exprs, const ExprScratch& scratch,
+                      const AggregateSpec& aggregate) {
+  Arguments out;
+  for (int output : {aggregate.arg, aggregate.second}) {
+    if (output >= 0) out.vectors[out.count++] = exprs.output(scratch, output);
+  }
+  return out;
+}
+
+// Notes which values of which groups a block has, where the first is not NULL and `take` says so.
+void NoteDistinct(KeyTable& seen, std::span<const Vector> args, const uint8_t* take,
+                  const int64_t* groups, int64_t n, BatchArena& arena) {
   int32_t* rows = arena.Make<int32_t>(n);
   int64_t* of_group = arena.Make<int64_t>(n);
   int64_t m = 0;
   for (int64_t r = 0; r < n; ++r) {
-    if (arg.is_null(r) || (take != nullptr && take[r] == 0)) continue;
+    if (args[0].is_null(r) || (take != nullptr && take[r] == 0)) continue;
     of_group[m] = groups == nullptr ? 0 : groups[r];
     rows[m++] = static_cast<int32_t>(r);
   }
-  Vector keys[2] = {{TypeId::kInt64, of_group, nullptr}, Gather(arg, rows, m, arena)};
-  keys[1].valid = nullptr;
-  pairs.FindOrAdd(keys, m, arena.Make<int64_t>(m));
+  std::vector<Vector> keys = {{TypeId::kInt64, of_group, nullptr}};
+  for (const Vector& arg : args) keys.push_back(Gather(arg, rows, m, arena));
+  seen.FindOrAdd(keys, m, arena.Make<int64_t>(m));
 }
 
-// Adds the pairs of a block that are new to all earlier blocks to the accumulator. map[g]: the
-// block's group g.
+// Adds what a block has seen and no earlier block had to the accumulator. map[g]: the block's
+// group g.
 void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t>& map,
                    Accumulator& accumulator) {
   BatchArena arena;
@@ -92,10 +110,10 @@ void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t
     const int64_t n = std::min(kChunk, from.size() - begin);
     arena.Reset();
     const Vector local = from.Key(0, begin, n, arena);
-    const Vector value = from.Key(1, begin, n, arena);
     int64_t* groups = arena.Make<int64_t>(n);
     for (int64_t i = 0; i < n; ++i) groups[i] = map.empty() ? 0 : map[local.as<int64_t>()[i]];
-    const Vector keys[2] = {{TypeId::kInt64, groups, nullptr}, value};
+    std::vector<Vector> keys = {{TypeId::kInt64, groups, nullptr}};
+    for (int k = 1; k < from.num_keys(); ++k) keys.push_back(from.Key(k, begin, n, arena));
     int64_t* ids = arena.Make<int64_t>(n);
     int64_t next_new = to.size();
     to.FindOrAdd(keys, n, ids);
@@ -104,7 +122,7 @@ void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t
       is_new[i] = ids[i] == next_new ? 1 : 0;
       next_new += is_new[i];
     }
-    accumulator.Update(&value, is_new, groups, n);
+    accumulator.Update(std::span(keys).subspan(1), is_new, groups, n);
   }
 }
 
@@ -145,12 +163,11 @@ absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&,
     const AggregateSpec& aggregate = spec_.aggregates[a];
     const uint8_t* take =
         TakenRows(spec_.exprs, block.scratch, aggregate.filter, batch.rows, block.arena);
-    const Vector* arg =
-        aggregate.arg < 0 ? nullptr : &spec_.exprs.output(block.scratch, aggregate.arg);
+    const Arguments args = ArgumentsOf(spec_.exprs, block.scratch, aggregate);
     if (aggregate.distinct) {
-      NoteDistinct(*groups.distinct[a], *arg, take, ids, batch.rows, block.arena);
+      NoteDistinct(*groups.distinct[a], args.span(), take, ids, batch.rows, block.arena);
     } else {
-      groups.accumulators[a]->Update(arg, take, ids, batch.rows);
+      groups.accumulators[a]->Update(args.span(), take, ids, batch.rows);
     }
   }
   return absl::OkStatus();

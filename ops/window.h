@@ -25,13 +25,22 @@ enum class WindowKind : uint8_t {
   kLag,
   kLead,
   kFirstValue,
-  kLastValue
+  kLastValue,
+  kBoolAnd,
+  kBoolOr,
+  kComoment,
+  kStringAgg,
+  kPercentRank,
+  kCumeDist,
+  kNtile,
+  kNthValue
 };
 
-// Numbers are outputs of WindowSpec::exprs; -1 for absent.
+// Numbers are outputs of WindowSpec::exprs; -1 for absent. `second`: the offset of LAG and LEAD,
+// the number of NTH_VALUE, the second argument of an aggregate.
 struct WindowCallSpec {
   WindowKind kind = WindowKind::kRowNumber;
-  int arg = -1, offset = -1, fallback = -1, filter = -1;
+  int arg = -1, second = -1, fallback = -1, filter = -1;
   TypeId result = TypeId::kInt64;
 };
 

@@ -5,6 +5,7 @@
 
 #include "engine/status.h"
 #include "engine/types.h"
+#include "ops/centred_sum.h"
 #include "ops/window_fold.h"
 
 namespace adjoin {
@@ -64,7 +65,8 @@ WindowColumn::WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs
     : spec_(spec),
       exprs_(std::move(exprs)),
       data_(static_cast<size_t>(rows * VectorWidth(spec.result))),
-      valid_(static_cast<size_t>(rows), 1) {}
+      valid_(static_cast<size_t>(rows), 1),
+      texts_(spec.kind == WindowKind::kStringAgg ? static_cast<size_t>(rows) : 0) {}
 
 Vector WindowColumn::Result() {
   const bool nulls = !valid_.empty() && std::memchr(valid_.data(), 0, valid_.size()) != nullptr;
@@ -76,8 +78,12 @@ absl::Status WindowColumn::Compute(const WindowFrameSpec& frame, const WindowPar
     case WindowKind::kRowNumber:
     case WindowKind::kRank:
     case WindowKind::kDenseRank:
+    case WindowKind::kPercentRank:
+    case WindowKind::kCumeDist:
       ComputeRank(partition);
       return absl::OkStatus();
+    case WindowKind::kNtile:
+      return ComputeNtile(partition);
     case WindowKind::kLag:
     case WindowKind::kLead:
       ComputeShift(partition);
@@ -86,18 +92,59 @@ absl::Status WindowColumn::Compute(const WindowFrameSpec& frame, const WindowPar
     case WindowKind::kLastValue:
       ComputeEnd(frame, partition);
       return absl::OkStatus();
+    case WindowKind::kNthValue:
+      return ComputeNth(frame, partition);
+    case WindowKind::kComoment:
+      return ComputeComoment(frame, partition);
+    case WindowKind::kStringAgg:
+      return ComputeTexts(frame, partition);
     default:
       return ComputeAggregate(frame, partition);
   }
 }
 
 void WindowColumn::ComputeRank(const WindowPartition& partition) {
-  for (int64_t i = 0; i < partition.size(); ++i) {
-    int64_t rank = i + 1;
-    if (spec_.kind == WindowKind::kRank) rank = partition.peers(i).begin + 1;
-    if (spec_.kind == WindowKind::kDenseRank) rank = partition.group(i) + 1;
-    Put<int64_t>(partition.row(i), rank);
+  const auto size = static_cast<double>(partition.size());
+  const auto put_each = [&](auto&& value_at) {
+    for (int64_t i = 0; i < partition.size(); ++i) Put(partition.row(i), value_at(i));
+  };
+  switch (spec_.kind) {
+    case WindowKind::kRank:
+      return put_each([&](int64_t i) { return partition.peers(i).begin + 1; });
+    case WindowKind::kDenseRank:
+      return put_each([&](int64_t i) { return partition.group(i) + 1; });
+    case WindowKind::kPercentRank:
+      return put_each([&](int64_t i) {
+        return size <= 1 ? 0.0 : static_cast<double>(partition.peers(i).begin) / (size - 1);
+      });
+    case WindowKind::kCumeDist:
+      return put_each(
+          [&](int64_t i) { return static_cast<double>(partition.peers(i).end) / size; });
+    default:
+      return put_each([](int64_t i) { return i + 1; });
   }
+}
+
+// The first `rest` buckets have one row more than the others. The first row says how many there
+// are.
+absl::Status WindowColumn::ComputeNtile(const WindowPartition& partition) {
+  const Vector& numbers = exprs_[spec_.arg];
+  const int64_t first = partition.row(0);
+  const int64_t buckets = numbers.is_null(first) ? 1 : IntAt(numbers, first);
+  if (buckets <= 0) return SqlError("22014", "argument of ntile must be greater than zero");
+  const int64_t share = partition.size() / buckets, rest = partition.size() % buckets;
+  const int64_t in_larger = rest * (share + 1);
+  for (int64_t i = 0; i < partition.size(); ++i) {
+    const int64_t row = partition.row(i);
+    if (numbers.is_null(first)) {
+      SetNull(row);
+      continue;
+    }
+    const int64_t bucket =
+        i < in_larger ? i / (share + 1) : rest + (i - in_larger) / std::max<int64_t>(share, 1);
+    Put<int32_t>(row, static_cast<int32_t>(bucket + 1));
+  }
+  return absl::OkStatus();
 }
 
 void WindowColumn::Set(int64_t row, const Vector& from, int64_t at) {
@@ -111,8 +158,8 @@ void WindowColumn::ComputeShift(const WindowPartition& partition) {
   for (int64_t i = 0; i < partition.size(); ++i) {
     const int64_t row = partition.row(i);
     int64_t offset = 1;
-    if (spec_.offset >= 0) {
-      const Vector& offsets = exprs_[spec_.offset];
+    if (spec_.second >= 0) {
+      const Vector& offsets = exprs_[spec_.second];
       if (offsets.is_null(row)) {
         SetNull(row);
         continue;
@@ -147,6 +194,70 @@ void WindowColumn::ComputeEnd(const WindowFrameSpec& frame, const WindowPartitio
   }
 }
 
+absl::Status WindowColumn::ComputeNth(const WindowFrameSpec& frame,
+                                      const WindowPartition& partition) {
+  const Vector& numbers = exprs_[spec_.second];
+  return ForEachFrame(
+      frame, partition, [&](int64_t i, const PositionRange* parts, int count) -> absl::Status {
+        const int64_t row = partition.row(i);
+        SetNull(row);
+        if (numbers.is_null(row)) return absl::OkStatus();
+        int64_t left = IntAt(numbers, row) - 1;
+        if (left < 0) return SqlError("22016", "argument of nth_value must be greater than zero");
+        for (int p = 0; p < count; left -= parts[p++].size()) {
+          if (left >= parts[p].size()) continue;
+          valid_[static_cast<size_t>(row)] = 1;
+          Set(row, exprs_[spec_.arg], partition.row(parts[p].begin + left));
+          break;
+        }
+        return absl::OkStatus();
+      });
+}
+
+absl::Status WindowColumn::ComputeComoment(const WindowFrameSpec& frame,
+                                           const WindowPartition& partition) {
+  struct Merge {
+    CentredSum operator()(CentredSum a, const CentredSum& b) const { return a.Add(b), a; }
+  };
+  const Vector& x = exprs_[spec_.arg];
+  const Vector& y = exprs_[spec_.second];
+  std::vector<CentredSum> items(static_cast<size_t>(partition.size()));
+  for (int64_t i = 0; i < partition.size(); ++i) {
+    const int64_t row = partition.row(i);
+    if (IsTaken(row) && !y.is_null(row)) items[i].Add(x.as<double>()[row], y.as<double>()[row]);
+  }
+  RangeFold<CentredSum, Merge> fold(std::move(items));
+  return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
+    CentredSum sum;
+    for (int p = 0; p < count; ++p) sum.Add(fold.Fold(parts[p].begin, parts[p].end));
+    const int64_t row = partition.row(i);
+    sum.count() > 0 ? Put<double>(row, sum.sum()) : SetNull(row);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status WindowColumn::ComputeTexts(const WindowFrameSpec& frame,
+                                        const WindowPartition& partition) {
+  const auto* texts = exprs_[spec_.arg].as<std::string_view>();
+  const auto* separators = exprs_[spec_.second].as<std::string_view>();
+  return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
+    const int64_t row = partition.row(i);
+    std::string& out = texts_[static_cast<size_t>(row)];
+    bool any = false;
+    for (int p = 0; p < count; ++p) {
+      for (int64_t j = parts[p].begin; j < parts[p].end; ++j) {
+        const int64_t source = partition.row(j);
+        if (!IsTaken(source)) continue;
+        if (any && !exprs_[spec_.second].is_null(source)) out.append(separators[source]);
+        out.append(texts[source]);
+        any = true;
+      }
+    }
+    any ? Put<std::string_view>(row, out) : SetNull(row);
+    return absl::OkStatus();
+  });
+}
+
 bool WindowColumn::IsTaken(int64_t row) const {
   if (spec_.filter >= 0) {
     const Vector& filter = exprs_[spec_.filter];
@@ -175,7 +286,8 @@ absl::Status WindowColumn::ComputeAggregate(const WindowFrameSpec& frame,
   }
   return WithElementType(exprs_[spec_.arg].type, [&](auto zero) -> absl::Status {
     using T = decltype(zero);
-    if (spec_.kind == WindowKind::kMin || spec_.kind == WindowKind::kMax) {
+    if (spec_.kind == WindowKind::kMin || spec_.kind == WindowKind::kMax ||
+        spec_.kind == WindowKind::kBoolAnd || spec_.kind == WindowKind::kBoolOr) {
       MinMax<T>(frame, partition);
       return absl::OkStatus();
     }
@@ -255,8 +367,8 @@ void WindowColumn::MinMax(const WindowFrameSpec& frame, const WindowPartition& p
       return absl::OkStatus();
     });
   };
-  static_cast<void>(spec_.kind == WindowKind::kMax ? run.template operator()<true>()
-                                                   : run.template operator()<false>());
+  const bool greatest = spec_.kind == WindowKind::kMax || spec_.kind == WindowKind::kBoolOr;
+  static_cast<void>(greatest ? run.template operator()<true>() : run.template operator()<false>());
 }
 
 }  // namespace adjoin

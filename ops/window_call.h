@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,7 +15,8 @@ namespace adjoin {
 class WindowColumn {
  public:
   WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows);
-  // Errors: 22003 where an integer sum does not fit.
+  // Errors: 22003 where an integer sum does not fit, 22014 and 22016 where the number of NTILE or
+  // NTH_VALUE is not positive.
   absl::Status Compute(const WindowFrameSpec& frame, const WindowPartition& partition);
   // Borrowed from this, or from the vectors it was made of.
   Vector Result();
@@ -22,8 +24,12 @@ class WindowColumn {
  private:
   absl::Status ComputeAggregate(const WindowFrameSpec& frame, const WindowPartition& partition);
   void ComputeRank(const WindowPartition& partition);
+  absl::Status ComputeNtile(const WindowPartition& partition);
   void ComputeShift(const WindowPartition& partition);
   void ComputeEnd(const WindowFrameSpec& frame, const WindowPartition& partition);
+  absl::Status ComputeNth(const WindowFrameSpec& frame, const WindowPartition& partition);
+  absl::Status ComputeTexts(const WindowFrameSpec& frame, const WindowPartition& partition);
+  absl::Status ComputeComoment(const WindowFrameSpec& frame, const WindowPartition& partition);
   template <typename T>
   absl::Status Sum(const WindowFrameSpec& frame, const WindowPartition& partition);
   template <typename T>
@@ -41,6 +47,7 @@ class WindowColumn {
   const std::vector<Vector> exprs_;
   std::vector<std::byte> data_;
   std::vector<uint8_t> valid_;
+  std::vector<std::string> texts_;  // by row, of STRING_AGG
 };
 
 }  // namespace adjoin

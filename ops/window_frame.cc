@@ -18,26 +18,6 @@ bool IsOffset(WindowFrameBound bound) {
   return bound == WindowFrameBound::kPreceding || bound == WindowFrameBound::kFollowing;
 }
 
-// The distance from a to b of one numeric type, compared with an offset: negative, zero or positive
-// where it is less, equal or more; false of any NaN.
-template <typename F>
-bool CompareDistance(const Vector& key, int64_t a, int64_t b, bool descending, int64_t offset,
-                     F&& compare) {
-  return WithElementType(key.type, [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (std::is_floating_point_v<T>) {
-      const double distance =
-          static_cast<double>(key.as<T>()[b]) - static_cast<double>(key.as<T>()[a]);
-      return compare(descending ? -distance : distance, static_cast<double>(offset));
-    } else if constexpr (std::is_integral_v<T>) {
-      const __int128 distance = static_cast<__int128>(key.as<T>()[b]) - key.as<T>()[a];
-      return compare(descending ? -distance : distance, static_cast<__int128>(offset));
-    } else {
-      return false;
-    }
-  });
-}
-
 }  // namespace
 
 WindowPartition::WindowPartition(std::span<const int64_t> rows, const SortCodes& order,
@@ -62,19 +42,37 @@ bool WindowPartition::IsNumber(int64_t group) const {
   });
 }
 
-// NULL and NaN have no distance to a number: there the order alone decides.
-bool WindowPartition::AtLeast(int64_t group, int64_t other, int64_t offset) const {
-  if (group == other) return offset <= 0;
-  if (!IsNumber(other)) return other > group;
-  return CompareDistance(*range_key_, row_of_group(group), row_of_group(other), descending_, offset,
-                         [](auto distance, auto limit) { return distance >= limit; });
+int WindowPartition::Compare(int64_t group, int64_t other, Distance offset) const {
+  const int64_t from = row_of_group(group), to = row_of_group(other);
+  const auto sign = [this](auto distance, auto limit) {
+    if (descending_) distance = -distance;
+    return distance < limit ? -1 : distance > limit ? 1 : 0;
+  };
+  return WithElementType(range_key_->type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_floating_point_v<T>) {
+      const T* key = range_key_->as<T>();
+      return sign(static_cast<double>(key[to]) - static_cast<double>(key[from]), offset.real);
+    } else if constexpr (std::is_integral_v<T>) {
+      const T* key = range_key_->as<T>();
+      return sign(static_cast<__int128>(key[to]) - key[from], static_cast<__int128>(offset.whole));
+    } else {
+      return 0;
+    }
+  });
 }
 
-bool WindowPartition::AtMost(int64_t group, int64_t other, int64_t offset) const {
-  if (group == other) return offset >= 0;
+// NULL and NaN have no distance to a number: there the order alone decides.
+bool WindowPartition::AtLeast(int64_t group, int64_t other, Distance offset) const {
+  if (group == other) return offset.whole <= 0 && offset.real <= 0;
+  if (!IsNumber(other)) return other > group;
+  return Compare(group, other, offset) >= 0;
+}
+
+bool WindowPartition::AtMost(int64_t group, int64_t other, Distance offset) const {
+  if (group == other) return offset.whole >= 0 && offset.real >= 0;
   if (!IsNumber(other)) return other < group;
-  return CompareDistance(*range_key_, row_of_group(group), row_of_group(other), descending_, offset,
-                         [](auto distance, auto limit) { return distance <= limit; });
+  return Compare(group, other, offset) <= 0;
 }
 
 // Bounds by distance are found by bisection of the peer groups, whose keys ascend in the order's
@@ -88,15 +86,17 @@ PositionRange WindowPartition::RangeFrame(const WindowFrameSpec& spec, int64_t p
   if (!IsNumber(here)) return frame;  // the peers of a NULL or NaN, whatever the offset
   const auto groups = std::views::iota(int64_t{0}, num_groups());
   if (IsOffset(spec.start)) {
-    const int64_t offset =
-        spec.start == WindowFrameBound::kPreceding ? -spec.start_offset : spec.start_offset;
+    const bool before = spec.start == WindowFrameBound::kPreceding;
+    const Distance offset{before ? -spec.start_offset : spec.start_offset,
+                          before ? -spec.start_distance : spec.start_distance};
     const auto first =
         std::ranges::partition_point(groups, [&](int64_t g) { return !AtLeast(here, g, offset); });
     frame.begin = group_begin_[first - groups.begin()];
   }
   if (IsOffset(spec.end)) {
-    const int64_t offset =
-        spec.end == WindowFrameBound::kPreceding ? -spec.end_offset : spec.end_offset;
+    const bool before = spec.end == WindowFrameBound::kPreceding;
+    const Distance offset{before ? -spec.end_offset : spec.end_offset,
+                          before ? -spec.end_distance : spec.end_distance};
     const auto last =
         std::ranges::partition_point(groups, [&](int64_t g) { return AtMost(here, g, offset); });
     frame.end = group_begin_[last - groups.begin()];

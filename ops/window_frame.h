@@ -19,12 +19,14 @@ enum class WindowFrameBound : uint8_t {
 };
 enum class WindowFrameExclusion : uint8_t { kNone, kCurrentRow, kGroup, kTies };
 
-// Offsets of RANGE are distances of the one ORDER BY key.
+// Offsets of RANGE are distances of the one ORDER BY key: where it is a float, start_distance and
+// end_distance.
 struct WindowFrameSpec {
   WindowFrameMode mode = WindowFrameMode::kRange;
   WindowFrameBound start = WindowFrameBound::kUnboundedPreceding;
   WindowFrameBound end = WindowFrameBound::kCurrentRow;
   int64_t start_offset = 0, end_offset = 0;
+  double start_distance = 0, end_distance = 0;
   WindowFrameExclusion exclusion = WindowFrameExclusion::kNone;
 };
 
@@ -57,10 +59,17 @@ class WindowPartition {
  private:
   PositionRange RangeFrame(const WindowFrameSpec& spec, int64_t position) const;
   bool IsNumber(int64_t group) const;
+  // A distance along the order: of an integer key, of a float key.
+  struct Distance {
+    int64_t whole;
+    double real;
+  };
   // Whether the key of `other` is at least / at most `offset` past that of `group`, in the
   // direction of the order.
-  bool AtLeast(int64_t group, int64_t other, int64_t offset) const;
-  bool AtMost(int64_t group, int64_t other, int64_t offset) const;
+  bool AtLeast(int64_t group, int64_t other, Distance offset) const;
+  bool AtMost(int64_t group, int64_t other, Distance offset) const;
+  // -1, 0 or 1 where `other` is less than `offset` past `group`, just as far, or farther.
+  int Compare(int64_t group, int64_t other, Distance offset) const;
   int64_t row_of_group(int64_t group) const { return row(group_begin_[group]); }
 
   const Vector* range_key_;

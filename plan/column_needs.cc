@@ -29,7 +29,8 @@ class NeedsMarker {
     for (const ExprRef& key : g.keys) Read(0, key);
     for (size_t a = 0; a < g.aggregates.size(); ++a) {
       if (out_[g.keys.size() + a] != 0)
-        Read(0, g.aggregates[a].arg), Read(0, g.aggregates[a].filter);
+        Read(0, g.aggregates[a].arg), Read(0, g.aggregates[a].second),
+            Read(0, g.aggregates[a].filter);
     }
   }
   void operator()(const Window& w) {
@@ -74,6 +75,12 @@ class NeedsMarker {
     for (int column : r.columns) Mark(0, column);
   }
   void operator()(const Derivative&) {}
+  void operator()(const Recursion&) {
+    for (const NodeRef& input : node_.inputs) {
+      for (int column = 0; column < input->width(); ++column) needs_[input.get()][column] = 1;
+    }
+  }
+  void operator()(const RecursionInput&) {}
 
  private:
   std::vector<uint8_t>& of(size_t input) { return needs_[node_.inputs[input].get()]; }

@@ -95,6 +95,8 @@ struct GridLowerer {
     return input;
   }
   Maybe operator()(const Derivative&) { return std::nullopt; }
+  Maybe operator()(const Recursion&) { return std::nullopt; }
+  Maybe operator()(const RecursionInput&) { return std::nullopt; }
 };
 
 const GridRelation* GridLowering::Lower(const NodeRef& node) {

@@ -152,8 +152,7 @@ class GridLowering {
   AxisArray Reduce(const GridRelation& r, ReduceOp op, const AxisArray& a,
                    const std::vector<int>& kept);
   AxisArray Count(const GridRelation& r, const AxisArray& ok, const std::vector<int>& kept);
-  std::optional<Typed> ReduceAggregate(const GridRelation& r, AggregateFunction f,
-                                       const ExprRef& arg, const ExprRef& filter, TypeId type,
+  std::optional<Typed> ReduceAggregate(const GridRelation& r, const Aggregate& aggregate,
                                        const std::vector<int>& kept, bool grouped);
   Maybe LowerGroupBy(const Node& n, const GroupBy& g);
   Maybe LowerWindow(const Node& n, const Window& w);

@@ -93,9 +93,11 @@ AxisArray GridLowering::Count(const GridRelation& r, const AxisArray& ok,
   return count;
 }
 
-std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(
-    const GridRelation& r, AggregateFunction f, const ExprRef& arg, const ExprRef& filter,
-    TypeId type, const std::vector<int>& kept, bool grouped) {
+std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(const GridRelation& r,
+                                                                 const Aggregate& aggregate,
+                                                                 const std::vector<int>& kept,
+                                                                 bool grouped) {
+  const auto& [f, arg, filter, distinct, type, second] = aggregate;
   AxisArray ok = r.mask;
   if (filter != nullptr) {
     auto t = Translate(r, filter);
@@ -109,6 +111,12 @@ std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(
   if (!value) return std::nullopt;
   ok = And(r, ok, value->valid);
   if (f == AggregateFunction::kCount) return Typed{Cast(r, Count(r, ok, kept), TypeId::kInt64), {}};
+  std::optional<Typed> other = value;
+  if (f == AggregateFunction::kComoment) {
+    if (!SameExpr(arg, second)) other = Translate(r, second);
+    if (!other) return std::nullopt;
+    ok = And(r, ok, other->valid);
+  }
   if (!IsFloat(arg->type))
     return std::nullopt;  // exact integer sums, booleans and text: the Rows layout
   // NULL where nothing was aggregated. A group that exists has a row: only NULLs and filters can
@@ -116,15 +124,28 @@ std::optional<GridLowering::Typed> GridLowering::ReduceAggregate(
   AxisArray some;
   const bool whole_group = grouped && ok.id == r.mask.id && ok.axes == r.mask.axes;
   if (!ok.none() && !whole_group) some = Simplify(Reduce(r, ReduceOp::kAny, ok, kept));
-  const auto masked = [&](double identity) {
-    return Select(r, ok, value->value, Constant(Value::Float(identity), arg->type));
+  const auto masked_by = [&](const AxisArray& a, double identity) {
+    return Select(r, ok, a, Constant(Value::Float(identity), arg->type));
   };
+  const auto masked = [&](double identity) { return masked_by(value->value, identity); };
   switch (f) {
     case AggregateFunction::kSum:
       return Typed{Reduce(r, ReduceOp::kSum, masked(0), kept), some};
     case AggregateFunction::kAvg: {
       const AxisArray sum = Reduce(r, ReduceOp::kSum, Cast(r, masked(0), type), kept);
       return Typed{Map(r, ScalarOp::kDivide, type, {sum, Cast(r, Count(r, ok, kept), type)}), some};
+    }
+    case AggregateFunction::kComoment: {
+      const AxisArray count = Cast(r, Count(r, ok, kept), type);
+      const auto centred = [&](const AxisArray& a) {
+        const AxisArray sum = Reduce(r, ReduceOp::kSum, masked_by(a, 0), kept);
+        const AxisArray mean = Map(r, ScalarOp::kDivide, type, {sum, count});
+        return Map(r, ScalarOp::kSubtract, type, {a, mean});
+      };
+      const AxisArray x = centred(value->value);
+      const AxisArray y = SameExpr(arg, second) ? x : centred(other->value);
+      const AxisArray product = Map(r, ScalarOp::kMultiply, type, {x, y});
+      return Typed{Reduce(r, ReduceOp::kSum, masked_by(product, 0), kept), some};
     }
     case AggregateFunction::kMax:
       return Typed{Reduce(r, ReduceOp::kMax, masked(-HUGE_VAL), kept), some};
@@ -216,7 +237,7 @@ GridLowering::Maybe GridLowering::LowerGroupBy(const Node& n, const GroupBy& g) 
                          a.function == AggregateFunction::kCount ||
                          a.function == AggregateFunction::kCountStar;
     if (axes->scattered && !adds_up) return std::nullopt;
-    auto value = ReduceAggregate(r, a.function, a.arg, a.filter, a.type, kept, !g.keys.empty());
+    auto value = ReduceAggregate(r, a, kept, !g.keys.empty());
     if (!value) return std::nullopt;
     GridColumn c;
     c.kind = GridColumn::Kind::kArray;
@@ -259,11 +280,16 @@ GridLowering::Maybe GridLowering::LowerWindow(const Node& n, const Window& w) {
       case WindowFunction::kMax:
         f = AggregateFunction::kMax;
         break;
+      case WindowFunction::kComoment:
+        f = AggregateFunction::kComoment;
+        break;
       default:
         return std::nullopt;
     }
-    auto value = ReduceAggregate(r, f, call.args.empty() ? nullptr : call.args[0], call.filter,
-                                 call.type, *kept, true);
+    const ExprRef arg = call.args.empty() ? nullptr : call.args[0];
+    const ExprRef second = call.args.size() < 2 ? nullptr : call.args[1];
+    const Aggregate aggregate{f, arg, call.filter, false, call.type, second};
+    auto value = ReduceAggregate(r, aggregate, *kept, /*grouped=*/true);
     if (!value) return std::nullopt;
     GridColumn c;
     c.kind = GridColumn::Kind::kArray;

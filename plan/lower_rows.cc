@@ -24,7 +24,7 @@ WindowCallSpec CallSpec(const WindowCall& call, std::vector<ExprRef>& exprs,
   WindowCallSpec spec;
   spec.kind = static_cast<WindowKind>(call.function);
   spec.result = call.type;
-  int* const places[] = {&spec.arg, &spec.offset, &spec.fallback};
+  int* const places[] = {&spec.arg, &spec.second, &spec.fallback};
   for (size_t i = 0; i < call.args.size() && i < 3; ++i) {
     *places[i] = static_cast<int>(exprs.size());
     exprs.push_back(call.args[i]);
@@ -191,6 +191,7 @@ absl::Status RowsBuilder::LowerOp(const GroupBy& group_by, NodeState& state) {
     call.arg = aggregate.function == AggregateFunction::kCountStar
                    ? -1
                    : add(aggregate.arg, aggregate.filter);
+    call.second = add(aggregate.second, aggregate.filter);
     call.filter = add(aggregate.filter, nullptr);
     call.distinct = aggregate.distinct && call.arg >= 0;
     call.result = aggregate.type;
@@ -273,6 +274,8 @@ absl::Status RowsBuilder::LowerOp(const Window& window, NodeState& state) {
                 static_cast<WindowFrameBound>(frame.end),
                 frame.start_offset,
                 frame.end_offset,
+                frame.start_distance,
+                frame.end_distance,
                 static_cast<WindowFrameExclusion>(frame.exclusion)};
   spec.schema = SchemaOf(*state.node, columns);
   const int slot = NewSlot();

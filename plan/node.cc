@@ -1,6 +1,7 @@
 #include "plan/node.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -58,6 +59,7 @@ struct KeyMaker {
     key.Add(g.keys);
     for (const Aggregate& a : g.aggregates) {
       key.Add(a.function), key.Add(a.arg), key.Add(a.filter), key.Add(a.distinct), key.Add(a.type);
+      key.Add(a.second);
     }
   }
   void operator()(const Window& w) {
@@ -65,6 +67,8 @@ struct KeyMaker {
     key.Add(w.frame.mode), key.Add(w.frame.start), key.Add(w.frame.end),
         key.Add(w.frame.start_offset);
     key.Add(w.frame.end_offset), key.Add(w.frame.exclusion);
+    key.Add(std::bit_cast<int64_t>(w.frame.start_distance));
+    key.Add(std::bit_cast<int64_t>(w.frame.end_distance));
     for (const WindowCall& c : w.calls)
       key.Add(c.function), key.Add(c.args), key.Add(c.filter), key.Add(c.type);
   }
@@ -86,6 +90,14 @@ struct KeyMaker {
         key.texts.push_back(r.message);
   }
   void operator()(const Derivative& d) { key.Add(d.columns); }
+  void operator()(const Recursion& r) {
+    // Nodes of one planner are equal where they are one.
+    key.Add(r.id), key.Add(reinterpret_cast<intptr_t>(r.body.get())), key.Add(r.distinct);
+  }
+  void operator()(const RecursionInput& r) {
+    key.Add(r.id), key.Add(r.input);
+    for (TypeId t : r.types) key.Add(t);
+  }
 };
 
 Key KeyOf(const Operator& op) {
@@ -116,14 +128,17 @@ struct Output {
 };
 
 absl::string_view AggregateName(AggregateFunction f) {
-  constexpr absl::string_view kNames[] = {"count(*)", "count", "sum",      "avg",
-                                          "min",      "max",   "bool_and", "bool_or"};
+  constexpr absl::string_view kNames[] = {"count(*)", "count",     "sum",      "avg",
+                                          "min",      "max",       "bool_and", "bool_or",
+                                          "comoment", "string_agg"};
   return kNames[static_cast<int>(f)];
 }
 absl::string_view WindowName(WindowFunction f) {
   constexpr absl::string_view kNames[] = {
-      "count(*)", "count",      "sum", "avg",  "min",         "max",       "row_number",
-      "rank",     "dense_rank", "lag", "lead", "first_value", "last_value"};
+      "count(*)",   "count",    "sum",        "avg",      "min",        "max",
+      "row_number", "rank",     "dense_rank", "lag",      "lead",       "first_value",
+      "last_value", "bool_and", "bool_or",    "comoment", "string_agg", "percent_rank",
+      "cume_dist",  "ntile",    "nth_value"};
   return kNames[static_cast<int>(f)];
 }
 
@@ -192,6 +207,10 @@ struct OutputMaker {
       out.Append(in(1).types[column], absl::StrCat("d", in(1).names[column]));
     }
   }
+  void operator()(const Recursion&) { out.Append(in(0)); }
+  void operator()(const RecursionInput& r) {
+    for (TypeId t : r.types) out.Append(t);
+  }
 };
 
 // ---- Text.
@@ -231,7 +250,8 @@ std::string SortList(const std::vector<SortKey>& keys, const std::vector<std::st
 
 std::string FrameText(const Frame& f) {
   constexpr absl::string_view kModes[] = {"ROWS", "RANGE", "GROUPS"};
-  const auto bound = [](FrameBound b, int64_t n) -> std::string {
+  const auto bound = [](FrameBound b, int64_t whole, double distance) -> std::string {
+    const std::string n = distance == 0 ? absl::StrCat(whole) : absl::StrCat(distance);
     switch (b) {
       case FrameBound::kUnboundedPreceding:
         return "UNBOUNDED PRECEDING";
@@ -246,8 +266,9 @@ std::string FrameText(const Frame& f) {
     }
     return "";
   };
-  return absl::StrCat(kModes[static_cast<int>(f.mode)], " BETWEEN ", bound(f.start, f.start_offset),
-                      " AND ", bound(f.end, f.end_offset));
+  return absl::StrCat(kModes[static_cast<int>(f.mode)], " BETWEEN ",
+                      bound(f.start, f.start_offset, f.start_distance), " AND ",
+                      bound(f.end, f.end_offset, f.end_distance));
 }
 
 struct Describer {
@@ -290,7 +311,8 @@ struct Describer {
         absl::StrAppend(&out, "count(*)");
       } else {
         absl::StrAppend(&out, AggregateName(a.function), "(", a.distinct ? "DISTINCT " : "",
-                        ToString(a.arg, in()), ")");
+                        ToString(a.arg, in()), a.second == nullptr ? "" : ", ",
+                        a.second == nullptr ? "" : ToString(a.second, in()), ")");
       }
       if (a.filter != nullptr) absl::StrAppend(&out, " FILTER (", ToString(a.filter, in()), ")");
     }
@@ -361,6 +383,13 @@ struct Describer {
                                       }),
                         "]");
   }
+  std::string operator()(const Recursion& r) const {
+    return absl::StrCat("Recursion", r.id, r.distinct ? "[distinct]" : "");
+  }
+  std::string operator()(const RecursionInput& r) const {
+    return r.input == 0 ? absl::StrCat("WorkingTable[", r.id, "]")
+                        : absl::StrCat("RecursionInput[", r.id, ", ", r.input, "]");
+  }
 };
 
 }  // namespace
@@ -415,6 +444,8 @@ std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::s
         continue;
       }
       absl::StrAppend(&out, std::visit(Describer{*node}, node->op), "  (", node->id, ")\n");
+      if (const auto* recursion = std::get_if<Recursion>(&node->op))
+        stack.emplace_back(recursion->body.get(), depth + 1);
       for (size_t i = node->inputs.size(); i-- > 0;)
         stack.emplace_back(node->inputs[i].get(), depth + 1);
     }

@@ -69,14 +69,20 @@ enum class AggregateFunction : uint8_t {
   kMin,
   kMax,
   kBoolAnd,
-  kBoolOr
+  kBoolOr,
+  // SUM((arg - its mean) * (second - its mean)) over the rows where neither is NULL, both DOUBLE
+  // PRECISION: what VARIANCE, STDDEV, COVAR, CORR and REGR are made of.
+  kComoment,
+  kStringAgg  // the texts of arg in row order, each but the first after its `second` (NULL:
+              // nothing)
 };
 struct Aggregate {
   AggregateFunction function;
   ExprRef arg;     // null for kCountStar
   ExprRef filter;  // null: every row
   bool distinct = false;
-  TypeId type;  // result
+  TypeId type;               // result
+  ExprRef second = nullptr;  // of kComoment and kStringAgg
 };
 // Output: keys, then aggregates; groups in first-seen order. No keys: one row, also over no rows.
 struct GroupBy {
@@ -103,6 +109,8 @@ struct Frame {
   FrameBound end = FrameBound::kCurrentRow;
   int64_t start_offset = 0;  // of kPreceding / kFollowing
   int64_t end_offset = 0;
+  double start_distance = 0;  // instead, of RANGE over a float key
+  double end_distance = 0;
   FrameExclusion exclusion = FrameExclusion::kNone;
 };
 enum class WindowFunction : uint8_t {
@@ -118,11 +126,21 @@ enum class WindowFunction : uint8_t {
   kLag,
   kLead,
   kFirstValue,
-  kLastValue
+  kLastValue,
+  kBoolAnd,
+  kBoolOr,
+  kComoment,
+  kStringAgg,
+  kPercentRank,
+  kCumeDist,
+  kNtile,
+  kNthValue
 };
 struct WindowCall {
   WindowFunction function;
-  std::vector<ExprRef> args;  // lag/lead: value, offset, default (default may be absent: NULL)
+  // lag/lead: value, offset, default (default may be absent: NULL). kNtile and kNthValue end with a
+  // positive number.
+  std::vector<ExprRef> args;
   ExprRef filter;
   TypeId type;
 };
@@ -190,9 +208,26 @@ struct Derivative {
   std::vector<int> positions;  // of each column in the SQL text, for errors; not part of identity
 };
 
-using Operator =
-    std::variant<Scan, Values, Series, Filter, Project, Join, GroupBy, Window, Sort, Limit,
-                 UnionAll, Contraction, RowId, Lookup, Collect, Require, Derivative>;
+// WITH RECURSIVE: the rows of input 0, then those that `body` makes of them, then what it makes of
+// those, until it makes none. `distinct`: of rows that were there before it makes nothing. The body
+// is no input: it reads this node's inputs as RecursionInputs and no other relation, so that every
+// pass over a plan sees what a recursion depends on.
+struct Recursion {
+  int id;  // of the statement's recursions
+  NodeRef body;
+  bool distinct = false;
+};
+// In the body of recursion `id`: input 0 is its working table, what the body is run on; others are
+// the inputs of that number.
+struct RecursionInput {
+  int id;
+  int input;
+  std::vector<TypeId> types;
+};
+
+using Operator = std::variant<Scan, Values, Series, Filter, Project, Join, GroupBy, Window, Sort,
+                              Limit, UnionAll, Contraction, RowId, Lookup, Collect, Require,
+                              Derivative, Recursion, RecursionInput>;
 
 struct Node {
   Operator op;

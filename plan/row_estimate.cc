@@ -19,6 +19,7 @@ class RowEstimator {
   RowEstimator(const Node& node, const RowEstimates& estimates)
       : node_(node), estimates_(estimates) {}
   double operator()(const Scan&) const { return kUnknownRows; }
+  double operator()(const RecursionInput&) const { return kUnknownRows; }
   double operator()(const Values& v) const { return static_cast<double>(v.rows.size()); }
   double operator()(const Series& s) const {
     const double step = ConstantOr(s.step, 1);

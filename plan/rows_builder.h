@@ -101,6 +101,8 @@ class RowsBuilder {
   absl::Status LowerOp(const Window& window, NodeState& state);
   absl::Status LowerOp(const Require& require, NodeState& state);
   absl::Status LowerOp(const Derivative&, NodeState&);
+  absl::Status LowerOp(const Recursion& recursion, NodeState& state);
+  absl::Status LowerOp(const RecursionInput&, NodeState&);
   absl::Status LowerOp(const Join& join, NodeState& state);
   absl::Status LowerOp(const Lookup& lookup, NodeState& state);
   absl::Status LowerOp(const Contraction& contraction, NodeState& state);

@@ -1,8 +1,8 @@
 // Function calls: scalar functions, aggregates, window functions.
 #pragma once
 
-#include <optional>
-#include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "sql/bind_state.h"
@@ -13,9 +13,8 @@ namespace adjoin {
 // or window call where there may be none; 0A000 functions that PostgreSQL has and the engine lacks.
 absl::StatusOr<ExprRef> BindCall(BindState& state, const Json& body, const Context& context);
 
-std::optional<AggregateFunction> AggregateNamed(std::string_view name);
-// The result's type; 42883 where there is no such aggregate. `arg`: null for COUNT(*).
-absl::StatusOr<TypeId> AggregateType(BindState& state, AggregateFunction function,
-                                     std::string_view name, const ExprRef& arg, int location);
+// 42883 with the call's argument types.
+absl::Status NoSuchFunction(BindState& state, std::string_view name, const std::vector<Typed>& args,
+                            int location);
 
 }  // namespace adjoin

@@ -9,6 +9,7 @@
 #include "engine/status.h"
 #include "engine/text.h"
 #include "sql/bind_call.h"
+#include "sql/bind_groups.h"
 #include "sql/bind_operator.h"
 #include "sql/bind_subquery.h"
 #include "sql/resolve_name.h"
@@ -32,8 +33,10 @@ absl::StatusOr<Typed> BindConstant(const Json& body) {
   if (Has(body, "fval")) {
     const std::string text = TextOf(FieldOf(body, "fval"), "fval");
     int64_t integer;
-    if (absl::SimpleAtoi(text, &integer)) {  // an integer literal that INTEGER does not hold
-      return Typed{ConstantExpr(Value::Int(integer), TypeId::kInt64), false, location};
+    if (absl::SimpleAtoi(text, &integer)) {  // beyond INTEGER, but for its least value
+      const bool is_least = integer == std::numeric_limits<int32_t>::min();
+      return Typed{ConstantExpr(Value::Int(integer), is_least ? TypeId::kInt32 : TypeId::kInt64),
+                   false, location};
     }
     double value = 0;
     static_cast<void>(absl::SimpleAtod(text, &value));
@@ -190,7 +193,7 @@ absl::StatusOr<ExprRef> BindOther(BindState& state, std::string_view tag, const 
   if (tag == "A_Indirection") return state.NotSupported("subscripting", location);
   if (tag == "RowExpr") return state.NotSupported("a row as a value", location);
   if (tag == "CollateClause") return state.NotSupported("COLLATE", location);
-  if (tag == "GroupingFunc") return state.NotSupported("GROUPING", location);
+  if (tag == "GroupingFunc") return BindGrouping(state, body, context);
   if (tag == "SQLValueFunction")
     return state.NotSupported("the current date, time or user", location);
   return state.NotSupported(tag, location);
@@ -229,7 +232,8 @@ absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
                                      std::vector<Typed> args, int location) {
   std::optional<TypeId> known;
   for (const Typed& arg : args) {
-    if (!arg.unknown && !known.has_value()) known = arg.expr->type;
+    // What is open beside || is TEXT, which takes anything on its other side.
+    if (!arg.unknown && !known.has_value() && name != "||") known = arg.expr->type;
   }
   std::vector<ExprRef> exprs;
   for (const Typed& arg : args) {

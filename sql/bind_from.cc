@@ -7,7 +7,8 @@
 #include "engine/status.h"
 #include "sql/bind_expr.h"
 #include "sql/bind_query.h"
-#include "sql/parse.h"
+#include "sql/decorrelate.h"
+#include "sql/find_relation.h"
 
 namespace adjoin {
 namespace {
@@ -36,6 +37,52 @@ class FromBinder {
     if (tag == "JoinExpr") return BindJoin(*body);
     if (tag == "RangeTableSample") return state_.NotSupported("TABLESAMPLE", LocationOf(*body));
     return state_.NotSupported(tag, LocationOf(*body));
+  }
+
+  static bool IsLateral(const Json& node) {
+    const auto [tag, body] = Unwrap(node);
+    return tag == "RangeSubselect" && FlagOf(*body, "lateral");
+  }
+
+  // `left` joined with a LATERAL subquery that may read it: the subquery for every distinct value
+  // of what it reads, joined by those values.
+  absl::StatusOr<FromItem> JoinLateral(FromItem left, const Json& node, JoinKind kind) {
+    Level beside;
+    beside.id = state_.NewLevelId();
+    beside.outer = level_.outer;
+    beside.names = left.names;
+    const Json& body = *Unwrap(node).body;
+    ADJOIN_ASSIGN_OR_RETURN(Query query, BindQuery(state_, FieldOf(body, "subquery"),
+                                                   {&beside, &level_, level_.ctes, {}, false}));
+    const std::vector<int> read = OuterPlaceholders(state_, query.node, beside.id);
+    const int left_width = left.tree->width;
+    const int width = query.node->width();
+    std::vector<ExprRef> conditions;
+    if (!read.empty()) {
+      std::vector<ExprRef> keys;
+      for (int placeholder : read) keys.push_back(state_.FindOuter(placeholder)->expr);
+      const NodeRef domain =
+          state_.planner.Make(GroupBy{keys, {}}, {BuildJoins(state_.planner, *left.tree, {})});
+      ADJOIN_ASSIGN_OR_RETURN(const NodeRef rows, Decorrelate(state_, query.node, domain, read));
+      const auto num_keys = static_cast<int>(keys.size());
+      Project turned;  // the keys last
+      for (int c = 0; c < rows->width(); ++c) {
+        const int from = c < width ? num_keys + c : c - width;
+        turned.exprs.push_back(ColumnExpr(from, rows->types[static_cast<size_t>(from)]));
+      }
+      query.node = state_.planner.Make(std::move(turned), {rows});
+      for (int k = 0; k < num_keys; ++k) {
+        const ExprRef& key = keys[static_cast<size_t>(k)];
+        const ExprRef differs =
+            CallNamed("is distinct from", {key, ColumnExpr(left_width + width + k, key->type)},
+                      TypeId::kBool);
+        conditions.push_back(CallNamed("not", {differs}, TypeId::kBool));
+      }
+    }
+    ADJOIN_ASSIGN_OR_RETURN(FromItem right, SubqueryItem(query, FieldOf(body, "alias")));
+    ADJOIN_ASSIGN_OR_RETURN(FromItem out, Concatenate(std::move(left), std::move(right), kind));
+    for (ExprRef& condition : conditions) out.tree->conditions.push_back(std::move(condition));
+    return out;
   }
 
   FromItem Leaf(NodeRef node, RangeVariable range) {
@@ -121,11 +168,13 @@ class FromBinder {
 
   absl::StatusOr<FromItem> BindSubquery(const Json& body) {
     const Json& select = FieldOf(body, "subquery");
-    if (FlagOf(body, "lateral")) return state_.NotSupported("LATERAL");
     ADJOIN_ASSIGN_OR_RETURN(
         const Query query,
         BindQuery(state_, select, {level_.outer, &level_, level_.ctes, {}, false}));
-    const Json& alias = FieldOf(body, "alias");
+    return SubqueryItem(query, FieldOf(body, "alias"));
+  }
+
+  absl::StatusOr<FromItem> SubqueryItem(const Query& query, const Json& alias) {
     RangeVariable range = RangeOver(query, TextOf(alias, "aliasname"), "");
     ADJOIN_RETURN_IF_ERROR(RenameColumns(alias, range, -1));
     return Leaf(query.node, std::move(range));
@@ -184,18 +233,25 @@ class FromBinder {
 
   absl::StatusOr<FromItem> BindJoin(const Json& body) {
     ADJOIN_ASSIGN_OR_RETURN(FromItem left, Bind(FieldOf(body, "larg")));
-    ADJOIN_ASSIGN_OR_RETURN(FromItem right, Bind(FieldOf(body, "rarg")));
     const std::string type = TextOf(body, "jointype");
     const bool swapped = type == "JOIN_RIGHT";
     const JoinKind kind = type == "JOIN_LEFT" || swapped ? JoinKind::kLeft
                           : type == "JOIN_FULL"          ? JoinKind::kFull
                                                          : JoinKind::kInner;
+    const Json& rarg = FieldOf(body, "rarg");
+    const bool lateral = IsLateral(rarg) && (type == "JOIN_INNER" || type == "JOIN_LEFT");
+    FromItem right;
+    if (!lateral) {
+      ADJOIN_ASSIGN_OR_RETURN(right, Bind(rarg));
+    }
     const size_t left_columns = left.names.columns.size();
     std::vector<std::string> shared;
     for (const Json& name : ListOf(body, "usingClause")) shared.push_back(StringValue(name));
+    if (FlagOf(body, "isNatural") && lateral) return state_.NotSupported("NATURAL JOIN LATERAL");
     if (FlagOf(body, "isNatural")) shared = CommonNames(left.names, right.names);
-    ADJOIN_ASSIGN_OR_RETURN(FromItem joined,
-                            Concatenate(std::move(left), std::move(right), kind, swapped));
+    ADJOIN_ASSIGN_OR_RETURN(
+        FromItem joined, lateral ? JoinLateral(std::move(left), rarg, kind)
+                                 : Concatenate(std::move(left), std::move(right), kind, swapped));
     if (!shared.empty()) {
       ADJOIN_RETURN_IF_ERROR(MergeColumns(shared, left_columns, type, joined));
     }
@@ -292,42 +348,7 @@ class FromBinder {
   int next_leaf_ = 0;
 };
 
-absl::StatusOr<Query> BindView(BindState& state, const std::string& name, const StoredView& view) {
-  if (const auto it = state.views.find(name); it != state.views.end()) return it->second;
-  const BindState::Nesting nesting(state);
-  ADJOIN_RETURN_IF_ERROR(nesting.Check());
-  const BindState::ViewBody body(state);
-  ADJOIN_ASSIGN_OR_RETURN(const std::vector<ParsedStatement> parsed, Parse(view.query));
-  if (parsed.size() != 1)
-    return SqlError(sqlstate::kInternalError, absl::StrCat("view \"", name, "\" is not one query"));
-  ADJOIN_ASSIGN_OR_RETURN(Query query, BindQuery(state, parsed[0].tree, {}));
-  for (size_t i = 0; i < view.columns.size() && i < query.columns.size(); ++i)
-    query.columns[i].name = view.columns[i];
-  state.views.emplace(name, query);
-  return query;
-}
-
-// 42P01; where a later WITH item has the name, PostgreSQL says so.
-absl::Status NoSuchRelation(BindState& state, const std::string& name, const CteScope* ctes,
-                            int location) {
-  std::string detail, hint;
-  for (; ctes != nullptr; ctes = ctes->outer) {
-    if (!ComesLater(*ctes, name)) continue;
-    detail = absl::StrCat("There is a WITH item named \"", name,
-                          "\", but it cannot be referenced from this part of the query.");
-    hint = "Use WITH RECURSIVE, or re-order the WITH items to remove forward references.";
-  }
-  return state.ErrorWithDetail(sqlstate::kUndefinedTable,
-                               absl::StrCat("relation \"", name, "\" does not exist"), detail, hint,
-                               location);
-}
-
 }  // namespace
-
-bool ComesLater(const CteScope& scope, std::string_view name) {
-  const auto first = scope.names.begin() + static_cast<std::ptrdiff_t>(scope.ctes.size());
-  return std::find(first, scope.names.end(), name) != scope.names.end();
-}
 
 absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& list,
                                   const TargetTable* target, const LeafReplacements& replacements) {
@@ -344,6 +365,10 @@ absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& li
     out = binder.Leaf(target->node, std::move(range));
   }
   for (const Json& node : list) {
+    if (out.tree != nullptr && FromBinder::IsLateral(node)) {
+      ADJOIN_ASSIGN_OR_RETURN(out, binder.JoinLateral(std::move(out), node, JoinKind::kInner));
+      continue;
+    }
     ADJOIN_ASSIGN_OR_RETURN(FromItem item, binder.Bind(node));
     if (out.tree == nullptr) {
       out = std::move(item);
@@ -353,36 +378,6 @@ absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& li
     }
   }
   return out;
-}
-
-absl::StatusOr<Relation> FindRelation(BindState& state, const std::string& name,
-                                      const CteScope* ctes, int location) {
-  for (const CteScope* scope = ctes; scope != nullptr; scope = scope->outer) {
-    // Backwards: an item mostly reads the ones just before it.
-    for (size_t i = scope->ctes.size(); i-- > 0;) {
-      const Cte& cte = scope->ctes[i];
-      if (cte.name != name) continue;
-      if (!cte.modifying) return Relation{cte.query, std::nullopt};
-      return state.Error(sqlstate::kFeatureNotSupported,
-                         absl::StrCat("WITH query \"", name, "\" does not have a RETURNING clause"),
-                         location);
-    }
-    if (scope->recursive && ComesLater(*scope, name))
-      return state.NotSupported("WITH RECURSIVE", location);
-  }
-  if (std::optional<CatalogTable> table = state.catalog.FindTable(name); table.has_value()) {
-    state.NoteRelation(name);
-    Query query{state.planner.Make(Scan{name, table->id, table->schema}, {}), {}};
-    for (const Field& field : table->schema.fields)
-      query.columns.push_back({field.name, field.type, false});
-    return Relation{std::move(query), std::move(table->schema)};
-  }
-  if (const std::optional<StoredView> view = state.catalog.FindView(name); view.has_value()) {
-    state.NoteRelation(name);
-    ADJOIN_ASSIGN_OR_RETURN(Query query, BindView(state, name, *view));
-    return Relation{std::move(query), std::nullopt};
-  }
-  return NoSuchRelation(state, name, ctes, location);
 }
 
 }  // namespace adjoin

@@ -35,12 +35,4 @@ struct TargetTable {
 absl::StatusOr<FromItem> BindFrom(BindState& state, Level& level, const Json& list,
                                   const TargetTable* target, const LeafReplacements& replacements);
 
-// A relation by its name alone: WITH item, table or view. `location` is for errors.
-struct Relation {
-  Query query;
-  std::optional<Schema> schema;  // of a base table
-};
-absl::StatusOr<Relation> FindRelation(BindState& state, const std::string& name,
-                                      const CteScope* ctes, int location);
-
 }  // namespace adjoin

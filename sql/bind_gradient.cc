@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "sql/find_relation.h"
 #include "sql/resolve_name.h"
 
 namespace adjoin {

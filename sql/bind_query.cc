@@ -8,6 +8,7 @@
 #include "engine/status.h"
 #include "sql/bind_dml.h"
 #include "sql/bind_expr.h"
+#include "sql/bind_recursive.h"
 #include "sql/bind_select.h"
 #include "sql/bind_set_operation.h"
 #include "sql/bind_values.h"
@@ -17,38 +18,6 @@ namespace {
 
 bool IsModifying(std::string_view tag) {
   return tag == "InsertStmt" || tag == "UpdateStmt" || tag == "DeleteStmt";
-}
-
-absl::StatusOr<Cte> BindCte(BindState& state, const Json& item, const QueryContext& context,
-                            const CteScope* scope, std::vector<Statement::Output>* modifying) {
-  Cte out;
-  out.name = TextOf(item, "ctename");
-  const int location = LocationOf(item);
-  const auto [tag, body] = Unwrap(FieldOf(item, "ctequery"));
-  if (IsModifying(tag)) {
-    if (modifying == nullptr) {
-      return state.Error(
-          sqlstate::kFeatureNotSupported,
-          "WITH clause containing a data-modifying statement must be at the top level", location);
-    }
-    out.modifying = true;
-    ADJOIN_ASSIGN_OR_RETURN(Statement::Output output, BindModifying(state, tag, *body, scope));
-    modifying->push_back(std::move(output));
-    return out;
-  }
-  if (tag != "SelectStmt") return state.NotSupported("this statement in WITH", location);
-  ADJOIN_ASSIGN_OR_RETURN(
-      out.query, BindSelectBody(state, *body, {context.outer, context.around, scope, {}, false}));
-  const Json& names = ListOf(item, "aliascolnames");
-  if (names.size() > out.query.columns.size()) {
-    return state.Error(sqlstate::kInvalidColumnReference,
-                       absl::StrCat("WITH query \"", out.name, "\" has ", out.query.columns.size(),
-                                    " columns available but ", names.size(), " columns specified"),
-                       location);
-  }
-  for (size_t i = 0; i < names.size(); ++i) out.query.columns[i].name = StringValue(names[i]);
-  for (OutputColumn& column : out.query.columns) column.unknown = false;
-  return out;
 }
 
 // LIMIT's or OFFSET's value: BIGINT without columns; null for NULL and ALL.
@@ -80,6 +49,78 @@ absl::StatusOr<ExprRef> BindCount(BindState& state, const Json& node, std::strin
     return SqlError(negative_state, absl::StrCat(std::string(construct), " must not be negative"));
   }
   return count;
+}
+
+std::vector<ExprRef> ColumnsOfNode(const Node& node) {
+  std::vector<ExprRef> out;
+  for (int c = 0; c < node.width(); ++c)
+    out.push_back(ColumnExpr(c, node.types[static_cast<size_t>(c)]));
+  return out;
+}
+
+// The rows past the offset whose rank is within offset and limit: `node`, sorted, goes on to the
+// last of those equal to the last.
+NodeRef LimitWithTies(Planner& planner, const NodeRef& node, const std::vector<SortKey>& order,
+                      const ExprRef& limit, const ExprRef& offset) {
+  const ExprRef zero = ConstantExpr(Value::Int(0), TypeId::kInt64);
+  const ExprRef first = offset == nullptr ? zero : offset;
+  Window window{{}, order, {}, {}};
+  for (WindowFunction f : {WindowFunction::kRowNumber, WindowFunction::kRank})
+    window.calls.push_back({f, {}, nullptr, TypeId::kInt64});
+  const NodeRef ranked = planner.Make(std::move(window), {node});
+  const ExprRef row = ColumnExpr(node->width(), TypeId::kInt64);
+  const ExprRef rank = ColumnExpr(node->width() + 1, TypeId::kInt64);
+  const ExprRef last = Add(first, limit);
+  const std::vector<ExprRef> kept = {CallNamed("<", {first, row}, TypeId::kBool),
+                                     CallNamed("<=", {rank, last}, TypeId::kBool),
+                                     CallNamed("<", {zero, limit}, TypeId::kBool)};
+  const NodeRef rows = planner.Make(Filter{AndAll(kept)}, {ranked});
+  return DropLast(planner, DropLast(planner, rows));
+}
+
+// The columns of a WITH item by the names it gives.
+absl::Status NameColumns(BindState& state, const Json& item, Query& query) {
+  const Json& names = ListOf(item, "aliascolnames");
+  if (names.size() > query.columns.size()) {
+    return state.Error(
+        sqlstate::kInvalidColumnReference,
+        absl::StrCat("WITH query \"", TextOf(item, "ctename"), "\" has ", query.columns.size(),
+                     " columns available but ", names.size(), " columns specified"),
+        LocationOf(item));
+  }
+  for (size_t i = 0; i < names.size(); ++i) query.columns[i].name = StringValue(names[i]);
+  for (OutputColumn& column : query.columns) column.unknown = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Cte> BindCte(BindState& state, const Json& item, const QueryContext& context,
+                            CteScope* scope, std::vector<Statement::Output>* modifying) {
+  Cte out;
+  out.name = TextOf(item, "ctename");
+  const int location = LocationOf(item);
+  const auto [tag, body] = Unwrap(FieldOf(item, "ctequery"));
+  if (IsModifying(tag)) {
+    if (modifying == nullptr) {
+      return state.Error(
+          sqlstate::kFeatureNotSupported,
+          "WITH clause containing a data-modifying statement must be at the top level", location);
+    }
+    out.modifying = true;
+    ADJOIN_ASSIGN_OR_RETURN(Statement::Output output, BindModifying(state, tag, *body, scope));
+    modifying->push_back(std::move(output));
+    return out;
+  }
+  if (tag != "SelectStmt") return state.NotSupported("this statement in WITH", location);
+  const QueryContext inner{context.outer, context.around, scope, {}, false};
+  if (scope->recursive && ReadsItself(*body, out.name)) {
+    const auto name_columns = [&](Query& query) { return NameColumns(state, item, query); };
+    ADJOIN_ASSIGN_OR_RETURN(out.query,
+                            BindRecursive(state, item, *body, inner, *scope, name_columns));
+    return out;
+  }
+  ADJOIN_ASSIGN_OR_RETURN(out.query, BindSelectBody(state, *body, inner));
+  ADJOIN_RETURN_IF_ERROR(NameColumns(state, item, out.query));
+  return out;
 }
 
 }  // namespace
@@ -135,15 +176,38 @@ absl::StatusOr<std::unique_ptr<CteScope>> BindWith(BindState& state, const Json&
 }
 
 absl::StatusOr<NodeRef> ApplyLimit(BindState& state, const Json& body, NodeRef node,
-                                   const CteScope* ctes) {
-  if (TextOf(body, "limitOption") == "LIMIT_OPTION_WITH_TIES")
-    return state.NotSupported("WITH TIES");
+                                   const std::vector<SortKey>& order, const CteScope* ctes) {
+  const bool with_ties = TextOf(body, "limitOption") == "LIMIT_OPTION_WITH_TIES";
   ADJOIN_ASSIGN_OR_RETURN(ExprRef offset, BindCount(state, FieldOf(body, "limitOffset"), "OFFSET",
                                                     sqlstate::kInvalidRowCountInOffset, ctes));
   ADJOIN_ASSIGN_OR_RETURN(ExprRef limit, BindCount(state, FieldOf(body, "limitCount"), "LIMIT",
                                                    sqlstate::kInvalidRowCountInLimit, ctes));
+  if (with_ties && limit == nullptr) {
+    return SqlError(sqlstate::kInvalidRowCountInLimit,
+                    "row count cannot be null in FETCH FIRST ... WITH TIES clause");
+  }
+  if (with_ties) return LimitWithTies(state.planner, node, order, limit, offset);
   if (limit == nullptr && offset == nullptr) return node;
   return state.planner.Make(Limit{std::move(limit), std::move(offset)}, {std::move(node)});
+}
+
+NodeRef MakeDistinct(Planner& planner, NodeRef node) {
+  GroupBy distinct{ColumnsOfNode(*node), {}};
+  return planner.Make(std::move(distinct), {std::move(node)});
+}
+
+NodeRef NumberRows(Planner& planner, const NodeRef& node, std::vector<ExprRef> keys,
+                   const std::vector<SortKey>& order) {
+  Window window{std::move(keys), order, {}, {}};
+  window.frame.mode = FrameMode::kRows;
+  window.calls.push_back({WindowFunction::kRowNumber, {}, nullptr, TypeId::kInt64});
+  return planner.Make(std::move(window), {node});
+}
+
+NodeRef DropLast(Planner& planner, const NodeRef& node) {
+  std::vector<ExprRef> kept = ColumnsOfNode(*node);
+  kept.pop_back();
+  return MakeProject(planner, std::move(kept), node, node->names);
 }
 
 NodeRef MakeProject(Planner& planner, std::vector<ExprRef> exprs, NodeRef input,

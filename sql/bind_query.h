@@ -32,9 +32,16 @@ absl::StatusOr<std::unique_ptr<CteScope>> BindWith(BindState& state, const Json&
                                                    const QueryContext& context,
                                                    std::vector<Statement::Output>* modifying);
 
-// LIMIT and OFFSET of a SelectStmt body, where there are any.
+// LIMIT and OFFSET of a SelectStmt body, where there are any. `order`: what `node` is sorted by.
 absl::StatusOr<NodeRef> ApplyLimit(BindState& state, const Json& body, NodeRef node,
-                                   const CteScope* ctes);
+                                   const std::vector<SortKey>& order, const CteScope* ctes);
+
+NodeRef MakeDistinct(Planner& planner, NodeRef node);
+// The node with a last column that numbers its rows, from 1, in `order` within those with equal
+// `keys`; and the node without its last column.
+NodeRef NumberRows(Planner& planner, const NodeRef& node, std::vector<ExprRef> keys,
+                   const std::vector<SortKey>& order);
+NodeRef DropLast(Planner& planner, const NodeRef& node);
 
 // A projection, unless it would change nothing.
 NodeRef MakeProject(Planner& planner, std::vector<ExprRef> exprs, NodeRef input,

@@ -7,10 +7,11 @@
 #include "engine/status.h"
 #include "engine/text.h"
 #include "sql/bind_expr.h"
-#include "sql/bind_window.h"
+#include "sql/bind_groups.h"
 #include "sql/level_plan.h"
 #include "sql/output_name.h"
 #include "sql/resolve_name.h"
+#include "sql/window_definition.h"
 
 namespace adjoin {
 namespace {
@@ -20,7 +21,7 @@ struct Target {
   Typed value;
 };
 
-// An ORDER BY item: an output column, or an expression of its own.
+// An item of ORDER BY or DISTINCT ON: an output column, or an expression of its own.
 struct SortItem {
   int output = -1;
   ExprRef expr;
@@ -155,26 +156,67 @@ class SelectBinder {
     return found;
   }
 
-  absl::Status BindSort() {
+  // An item of ORDER BY or DISTINCT ON.
+  absl::StatusOr<SortItem> BindSortItem(const Json& node, std::string_view clause,
+                                        const Json* sort_by) {
     const Context context{&level_, &level_.names, Clause::kOrderBy};
+    SortItem out{-1, nullptr, sort_by};
+    ADJOIN_ASSIGN_OR_RETURN(out.output, FindOutput(node, clause, /*by_name=*/true));
+    if (out.output >= 0) return out;
+    ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state_, node, context));
+    ADJOIN_ASSIGN_OR_RETURN(out.expr, Settle(state_, value));
+    out.output = FindTarget(out.expr);
+    return out;
+  }
+
+  absl::Status BindSort() {
+    const Json& distinct = ListOf(body_, "distinctClause");
+    const bool distinct_on = !distinct.empty() && distinct[0].is_object() && !distinct[0].empty();
     for (const Json& item : ListOf(body_, "sortClause")) {
       const Json& sort = FieldOf(item, "SortBy");
       const Json& node = FieldOf(sort, "node");
       if (TextOf(sort, "sortby_dir") == "SORTBY_USING")
         return state_.NotSupported("ORDER BY USING");
-      SortItem out{-1, nullptr, &sort};
-      ADJOIN_ASSIGN_OR_RETURN(out.output, FindOutput(node, "ORDER BY", /*by_name=*/true));
-      if (out.output < 0) {
-        ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state_, node, context));
-        ADJOIN_ASSIGN_OR_RETURN(out.expr, Settle(state_, value));
-        out.output = FindTarget(out.expr);
-      }
-      if (out.output < 0 && !ListOf(body_, "distinctClause").empty()) {
+      ADJOIN_ASSIGN_OR_RETURN(SortItem out, BindSortItem(node, "ORDER BY", &sort));
+      if (out.output < 0 && !distinct.empty() && !distinct_on) {
         return state_.Error(sqlstate::kInvalidColumnReference,
                             "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
                             StartOf(node));
       }
       sort_.push_back(std::move(out));
+    }
+    if (!distinct_on) return absl::OkStatus();
+    for (const Json& node : distinct) {
+      ADJOIN_ASSIGN_OR_RETURN(SortItem item, BindSortItem(node, "DISTINCT ON", nullptr));
+      distinct_on_.push_back(std::move(item));
+    }
+    return CheckDistinctOn(distinct);
+  }
+
+  static bool SameItem(const SortItem& a, const SortItem& b) {
+    if (a.output >= 0 || b.output >= 0) return a.output == b.output;
+    return SameExpr(a.expr, b.expr);
+  }
+
+  // ORDER BY begins with the expressions of DISTINCT ON, in any order, or ends among them.
+  absl::Status CheckDistinctOn(const Json& distinct) {
+    bool others = false;  // an item of ORDER BY that is no such expression has come
+    std::vector<bool> sorted_by(distinct_on_.size(), false);
+    const auto mismatch = [&](size_t i) {
+      return state_.Error(sqlstate::kInvalidColumnReference,
+                          "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+                          StartOf(distinct[i]));
+    };
+    for (const SortItem& item : sort_) {
+      const auto match = std::find_if(distinct_on_.begin(), distinct_on_.end(),
+                                      [&](const SortItem& on) { return SameItem(on, item); });
+      const auto i = static_cast<size_t>(match - distinct_on_.begin());
+      if (match != distinct_on_.end() && others) return mismatch(i);
+      if (match != distinct_on_.end()) sorted_by[i] = true;
+      others |= match == distinct_on_.end();
+    }
+    for (size_t i = 0; i < sorted_by.size() && others; ++i) {
+      if (!sorted_by[i]) return mismatch(i);
     }
     return absl::OkStatus();
   }
@@ -186,25 +228,26 @@ class SelectBinder {
     return -1;
   }
 
-  // An input column before an output name, as PostgreSQL takes GROUP BY.
   absl::Status BindGroups() {
-    const Context context{&level_, &level_.names, Clause::kGroupBy};
-    for (const Json& node : ListOf(body_, "groupClause")) {
-      const auto [tag, body] = Unwrap(node);
-      if (tag == "GroupingSet") return state_.NotSupported("GROUPING SETS", LocationOf(*body));
-      ADJOIN_ASSIGN_OR_RETURN(const int output,
-                              FindOutput(node, "GROUP BY", !IsInputColumn(tag, *body)));
-      if (output < 0) {
-        ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state_, node, context));
-        ADJOIN_ASSIGN_OR_RETURN(ExprRef key, Settle(state_, value));
-        keys_.push_back(std::move(key));
-        continue;
-      }
-      const Target& target = targets_[static_cast<size_t>(output)];
-      ADJOIN_RETURN_IF_ERROR(CheckKey(target.value));
-      keys_.push_back(target.value.expr);
-    }
+    const auto bind_key = [this](const Json& node) { return BindKey(node); };
+    ADJOIN_ASSIGN_OR_RETURN(groups_, BindGroupClause(state_, ListOf(body_, "groupClause"),
+                                                     FlagOf(body_, "groupDistinct"), bind_key));
     return absl::OkStatus();
+  }
+
+  // An input column before an output name, as PostgreSQL takes GROUP BY.
+  absl::StatusOr<ExprRef> BindKey(const Json& node) {
+    const auto [tag, body] = Unwrap(node);
+    ADJOIN_ASSIGN_OR_RETURN(const int output,
+                            FindOutput(node, "GROUP BY", !IsInputColumn(tag, *body)));
+    if (output < 0) {
+      const Context context{&level_, &level_.names, Clause::kGroupBy};
+      ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state_, node, context));
+      return Settle(state_, value);
+    }
+    const Target& target = targets_[static_cast<size_t>(output)];
+    ADJOIN_RETURN_IF_ERROR(CheckKey(target.value));
+    return target.value.expr;
   }
 
   bool IsInputColumn(std::string_view tag, const Json& body) const {
@@ -236,14 +279,18 @@ class SelectBinder {
   }
 
   absl::Status ApplyGroups() {
-    if (keys_.empty() && having_ == nullptr && level_.aggregates.empty()) return absl::OkStatus();
+    const bool grouped = !ListOf(body_, "groupClause").empty() || having_ != nullptr ||
+                         !level_.aggregates.empty() || !level_.groupings.empty();
+    if (!grouped) return absl::OkStatus();
     std::vector<ExprRef> used;
     for (const Target& target : targets_) used.push_back(target.value.expr);
     if (having_ != nullptr) used.push_back(having_);
-    for (const SortItem& item : sort_) {
-      if (item.expr != nullptr) used.push_back(item.expr);
+    for (const std::vector<SortItem>* items : {&sort_, &distinct_on_}) {
+      for (const SortItem& item : *items) {
+        if (item.expr != nullptr) used.push_back(item.expr);
+      }
     }
-    ADJOIN_RETURN_IF_ERROR(plan_.GroupBy(keys_, used));
+    ADJOIN_RETURN_IF_ERROR(plan_.GroupBy(std::move(groups_), used));
     return having_ == nullptr ? absl::OkStatus() : plan_.AddFilter(having_);
   }
 
@@ -258,23 +305,33 @@ class SelectBinder {
       names.push_back(target.name);
     }
     const size_t width = exprs.size();
+    const auto place = [&](const SortItem& item) -> absl::StatusOr<ExprRef> {
+      if (item.output >= 0)
+        return ColumnExpr(item.output, exprs[static_cast<size_t>(item.output)]->type);
+      ADJOIN_ASSIGN_OR_RETURN(ExprRef placed, plan_.Place(item.expr));
+      const TypeId type = placed->type;
+      exprs.push_back(std::move(placed));
+      return ColumnExpr(static_cast<int>(exprs.size()) - 1, type);
+    };
     std::vector<SortKey> order;
     for (const SortItem& item : sort_) {
-      ExprRef key;
-      if (item.output >= 0) {
-        key = ColumnExpr(item.output, exprs[static_cast<size_t>(item.output)]->type);
-      } else {
-        ADJOIN_ASSIGN_OR_RETURN(ExprRef placed, plan_.Place(item.expr));
-        key = ColumnExpr(static_cast<int>(exprs.size()), placed->type);
-        exprs.push_back(std::move(placed));
-      }
+      ADJOIN_ASSIGN_OR_RETURN(ExprRef key, place(item));
       order.push_back(MakeSortKey(std::move(key), *item.sort_by));
+    }
+    std::vector<ExprRef> distinct_on;
+    for (const SortItem& item : distinct_on_) {
+      ADJOIN_ASSIGN_OR_RETURN(ExprRef key, place(item));
+      distinct_on.push_back(std::move(key));
     }
     const bool hidden = exprs.size() > width;
     NodeRef node = MakeProject(state_.planner, std::move(exprs), plan_.node(), names);
-    ADJOIN_ASSIGN_OR_RETURN(node, ApplyDistinct(std::move(node)));
-    if (!order.empty()) node = state_.planner.Make(Sort{std::move(order)}, {std::move(node)});
-    ADJOIN_ASSIGN_OR_RETURN(node, ApplyLimit(state_, body_, std::move(node), level_.ctes));
+    if (!distinct_on.empty()) {
+      node = FirstOfEach(std::move(node), std::move(distinct_on), order);
+    } else if (!ListOf(body_, "distinctClause").empty()) {
+      node = MakeDistinct(state_.planner, std::move(node));
+    }
+    if (!order.empty()) node = state_.planner.Make(Sort{order}, {std::move(node)});
+    ADJOIN_ASSIGN_OR_RETURN(node, ApplyLimit(state_, body_, std::move(node), order, level_.ctes));
     if (hidden) {
       std::vector<ExprRef> visible;
       for (size_t i = 0; i < width; ++i)
@@ -285,16 +342,14 @@ class SelectBinder {
     return out;
   }
 
-  absl::StatusOr<NodeRef> ApplyDistinct(NodeRef node) {
-    const Json& clause = ListOf(body_, "distinctClause");
-    if (clause.empty()) return node;
-    if (clause.size() > 1 || (clause[0].is_object() && !clause[0].empty()))
-      return state_.NotSupported("DISTINCT ON");
-    adjoin::GroupBy distinct;
-    for (int i = 0; i < node->width(); ++i) {
-      distinct.keys.push_back(ColumnExpr(i, node->types[static_cast<size_t>(i)]));
-    }
-    return state_.planner.Make(std::move(distinct), {std::move(node)});
+  // The first row, in `order`, of those with equal `keys`.
+  NodeRef FirstOfEach(NodeRef node, std::vector<ExprRef> keys, const std::vector<SortKey>& order) {
+    const NodeRef numbered = NumberRows(state_.planner, node, std::move(keys), order);
+    const ExprRef first = CallNamed(
+        "=",
+        {ColumnExpr(node->width(), TypeId::kInt64), ConstantExpr(Value::Int(1), TypeId::kInt64)},
+        TypeId::kBool);
+    return DropLast(state_.planner, state_.planner.Make(Filter{first}, {numbered}));
   }
 
   BindState& state_;
@@ -304,7 +359,8 @@ class SelectBinder {
   LevelPlan plan_;
   std::vector<Target> targets_;
   std::vector<SortItem> sort_;
-  std::vector<ExprRef> keys_;
+  std::vector<SortItem> distinct_on_;
+  GroupClause groups_;
   ExprRef having_;
 };
 

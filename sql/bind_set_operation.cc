@@ -46,13 +46,6 @@ int TargetLocation(const Json& body, size_t column) {
   return column < targets.size() ? StartOf(targets[column]) : -1;
 }
 
-NodeRef Distinct(Planner& planner, NodeRef node) {
-  GroupBy distinct;
-  for (int i = 0; i < node->width(); ++i)
-    distinct.keys.push_back(ColumnExpr(i, node->types[static_cast<size_t>(i)]));
-  return planner.Make(std::move(distinct), {std::move(node)});
-}
-
 class SetOperationBinder {
  public:
   SetOperationBinder(BindState& state, const Json& body, const QueryContext& context)
@@ -145,16 +138,23 @@ class SetOperationBinder {
     const bool all = FlagOf(body_, "all");
     if (op_ == "SETOP_UNION") {
       NodeRef node = planner.Make(UnionAll{}, std::move(inputs));
-      return all ? node : Distinct(planner, std::move(node));
+      return all ? node : MakeDistinct(planner, std::move(node));
     }
-    if (all) return state_.NotSupported(absl::StrCat(ToAbsl(Construct(op_)), " ALL"));
-    // Rows of the left that the right has (INTERSECT) or lacks (EXCEPT), NULLs being equal.
+    // Rows of the left that the right has (INTERSECT) or lacks (EXCEPT), NULLs being equal. ALL:
+    // equal rows are told apart by their number.
+    for (NodeRef& input : inputs) {
+      std::vector<ExprRef> columns;
+      for (int i = 0; i < input->width(); ++i)
+        columns.push_back(ColumnExpr(i, input->types[static_cast<size_t>(i)]));
+      if (all) input = NumberRows(planner, input, std::move(columns), {});
+    }
     Join join{op_ == "SETOP_INTERSECT" ? JoinKind::kSemi : JoinKind::kAnti, {}, nullptr};
     for (int i = 0; i < inputs[0]->width(); ++i) {
       const ExprRef column = ColumnExpr(i, inputs[0]->types[static_cast<size_t>(i)]);
       join.keys.push_back({column, column, /*null_safe=*/true});
     }
-    return Distinct(planner, planner.Make(std::move(join), std::move(inputs)));
+    NodeRef node = planner.Make(std::move(join), std::move(inputs));
+    return all ? DropLast(planner, node) : MakeDistinct(planner, std::move(node));
   }
 
   BindState& state_;

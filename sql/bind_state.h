@@ -43,6 +43,7 @@ class BindState {
 
   int NewLevelId() { return next_level_++; }
   int NewPlaceholder() { return next_placeholder_++; }
+  int NewRecursionId() { return next_recursion_++; }
 
   // A column (or other expression) of a level around the one that reads it; equal ones are one
   // placeholder.
@@ -103,6 +104,7 @@ class BindState {
   };
   int next_level_ = 0;
   int next_placeholder_ = kFirstPlaceholder;
+  int next_recursion_ = 1;
   int view_depth_ = 0;
   int nesting_ = 0;
   std::vector<Parameter> parameters_;

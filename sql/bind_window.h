@@ -1,4 +1,4 @@
-// Window calls and the WINDOW clause.
+// Window calls.
 #pragma once
 
 #include <string>
@@ -17,11 +17,5 @@ bool IsWindowFunction(std::string_view name);
 // that is neither window function nor aggregate, 42704 an unknown name.
 absl::StatusOr<ExprRef> BindWindowCall(BindState& state, const std::string& name, const Json& body,
                                        const Context& context);
-
-// Notes the WINDOW clause of a SELECT; 42P20 where a name is defined twice.
-absl::Status NoteWindowClause(BindState& state, const Json& clause, Level& level);
-
-// Binds one ORDER BY item's direction onto an expression.
-SortKey MakeSortKey(ExprRef expr, const Json& sort_by);
 
 }  // namespace adjoin

@@ -113,6 +113,13 @@ class Decorrelator {
     return NotSupported("a derivative");
   }
 
+  absl::StatusOr<NodeRef> Rewrite(const Recursion&, const Node&) {
+    return NotSupported("WITH RECURSIVE");
+  }
+  absl::StatusOr<NodeRef> Rewrite(const RecursionInput&, const Node&) {
+    return NotSupported("WITH RECURSIVE");
+  }
+
   absl::StatusOr<NodeRef> Rewrite(const Values& values, const Node&) {
     std::vector<NodeRef> rows;
     for (const auto& row : values.rows) {
@@ -202,6 +209,7 @@ class Decorrelator {
     for (const ExprRef& key : group.keys) out.keys.push_back(Map(key));
     for (Aggregate aggregate : group.aggregates) {
       aggregate.arg = Map(aggregate.arg);
+      aggregate.second = Map(aggregate.second);
       aggregate.filter = Map(aggregate.filter);
       out.aggregates.push_back(std::move(aggregate));
     }

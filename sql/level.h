@@ -91,6 +91,13 @@ bool ComesLater(const CteScope& scope, std::string_view name);
 struct AggregateCall {
   int placeholder;
   Aggregate aggregate;
+  std::vector<SortKey> order;  // of the rows it reads, where that shows
+};
+
+// GROUPING(args): which of them the grouping set of a row lacks, a bit each.
+struct GroupingCall {
+  int placeholder;
+  std::vector<Typed> args;
 };
 
 struct WindowSpec {
@@ -129,7 +136,9 @@ struct Level {
   const CteScope* ctes = nullptr;
   Names names;
   std::vector<AggregateCall> aggregates;
+  std::vector<GroupingCall> groupings;
   std::vector<WindowUse> windows;
+  std::vector<WindowUse> group_windows;  // over the rows of each group, for aggregates to read
   std::vector<ScalarSubquery> subqueries;
   absl::flat_hash_map<std::string, const Json*> window_definitions;  // WINDOW clause
   absl::flat_hash_map<const Json*, GradientColumn> gradients;  // by the call's body in the tree

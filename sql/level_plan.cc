@@ -8,6 +8,7 @@
 #include "sql/bind_expr.h"
 #include "sql/bind_gradient.h"
 #include "sql/decorrelate.h"
+#include "sql/window_definition.h"
 
 namespace adjoin {
 namespace {
@@ -19,19 +20,6 @@ void FlattenAnd(const Json& node, std::vector<const Json*>& out) {
   } else if (!node.is_null()) {
     out.push_back(&node);
   }
-}
-
-bool SameWindow(const WindowSpec& a, const WindowSpec& b) {
-  const auto same_key = [](const SortKey& x, const SortKey& y) {
-    return SameExpr(x.expr, y.expr) && x.descending == y.descending &&
-           x.nulls_first == y.nulls_first;
-  };
-  return a.partition.size() == b.partition.size() && a.order.size() == b.order.size() &&
-         std::equal(a.partition.begin(), a.partition.end(), b.partition.begin(), SameExpr) &&
-         std::equal(a.order.begin(), a.order.end(), b.order.begin(), same_key) &&
-         a.frame.mode == b.frame.mode && a.frame.start == b.frame.start &&
-         a.frame.end == b.frame.end && a.frame.start_offset == b.frame.start_offset &&
-         a.frame.end_offset == b.frame.end_offset && a.frame.exclusion == b.frame.exclusion;
 }
 
 }  // namespace
@@ -211,84 +199,17 @@ absl::Status LevelPlan::Ungrouped(int column, bool of_subquery) const {
       location);
 }
 
-// Whether the primary key of the column's table is grouped by, so that each group has one value of
-// it.
-bool LevelPlan::DependsOnKeys(int column) const {
-  const RangeVariable* owner = OwnerOf(column);
-  if (owner == nullptr || !owner->schema.has_value() || owner->schema->dims.empty()) return false;
-  const std::vector<int>& dims = owner->schema->dims;
-  return std::all_of(dims.begin(), dims.end(), [&](int dim) {
-    const ExprRef& key = owner->columns[static_cast<size_t>(dim)].expr;
-    return std::any_of(keys_.begin(), keys_.end(),
-                       [&](const ExprRef& k) { return SameExpr(k, key); });
-  });
-}
+absl::Status LevelPlan::AddWindows() { return AddWindows(level_.windows, {}); }
 
-absl::Status LevelPlan::CollectKeys(const ExprRef& expr, bool of_subquery) {
-  for (const ExprRef& key : keys_) {
-    if (SameExpr(expr, key)) return absl::OkStatus();
-  }
-  if (expr->kind == ExprKind::kColumn) {
-    if (!DependsOnKeys(expr->index)) return Ungrouped(expr->index, of_subquery);
-    keys_.push_back(expr);
-  }
-  for (const ExprRef& arg : expr->args) ADJOIN_RETURN_IF_ERROR(CollectKeys(arg, of_subquery));
-  return absl::OkStatus();
-}
-
-absl::Status LevelPlan::GroupBy(std::vector<ExprRef> keys, const std::vector<ExprRef>& used) {
-  keys_.clear();
-  for (ExprRef& key : keys) {
-    const bool known =
-        std::any_of(keys_.begin(), keys_.end(), [&](const ExprRef& k) { return SameExpr(k, key); });
-    if (!known) keys_.push_back(std::move(key));
-  }
-  for (const ExprRef& expr : used) ADJOIN_RETURN_IF_ERROR(CollectKeys(expr, /*of_subquery=*/false));
-  for (const WindowUse& window : level_.windows) {
-    for (const ExprRef& e : window.spec.partition) ADJOIN_RETURN_IF_ERROR(CollectKeys(e, false));
-    for (const SortKey& key : window.spec.order)
-      ADJOIN_RETURN_IF_ERROR(CollectKeys(key.expr, false));
-    for (const ExprRef& arg : window.call.args) ADJOIN_RETURN_IF_ERROR(CollectKeys(arg, false));
-    if (window.call.filter != nullptr)
-      ADJOIN_RETURN_IF_ERROR(CollectKeys(window.call.filter, false));
-  }
-  for (const ScalarSubquery& subquery : level_.subqueries) {
-    if (subquery.below_groups) continue;
-    for (int outer : OuterPlaceholders(state_, subquery.plan, level_.id)) {
-      ADJOIN_RETURN_IF_ERROR(CollectKeys(state_.FindOuter(outer)->expr, /*of_subquery=*/true));
-    }
-  }
-  adjoin::GroupBy group;
-  for (const ExprRef& key : keys_) {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef placed, Place(key));
-    group.keys.push_back(std::move(placed));
-  }
-  for (const AggregateCall& call : level_.aggregates) {
-    Aggregate aggregate = call.aggregate;
-    for (ExprRef* part : {&aggregate.arg, &aggregate.filter}) {
-      if (*part == nullptr) continue;
-      ADJOIN_ASSIGN_OR_RETURN(*part, Place(*part));
-    }
-    group.aggregates.push_back(std::move(aggregate));
-  }
-  node_ = state_.planner.Make(std::move(group), {node_});
-  grouped_ = true;
-  values_.clear();
-  for (size_t i = 0; i < level_.aggregates.size(); ++i) {
-    const AggregateCall& call = level_.aggregates[i];
-    values_.emplace(call.placeholder,
-                    ColumnExpr(static_cast<int>(keys_.size() + i), call.aggregate.type));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status LevelPlan::AddWindows() {
-  std::vector<bool> done(level_.windows.size(), false);
-  for (size_t i = 0; i < level_.windows.size(); ++i) {
+absl::Status LevelPlan::AddWindows(const std::vector<WindowUse>& uses,
+                                   const std::vector<ExprRef>& within) {
+  std::vector<bool> done(uses.size(), false);
+  for (size_t i = 0; i < uses.size(); ++i) {
     if (done[i]) continue;
-    const WindowSpec& spec = level_.windows[i].spec;
+    const WindowSpec& spec = uses[i].spec;
     Window window;
     window.frame = spec.frame;
+    window.partition = within;
     for (const ExprRef& e : spec.partition) {
       ADJOIN_ASSIGN_OR_RETURN(ExprRef placed, Place(e));
       window.partition.push_back(std::move(placed));
@@ -298,10 +219,10 @@ absl::Status LevelPlan::AddWindows() {
       window.order.push_back({std::move(placed), key.descending, key.nulls_first});
     }
     std::vector<int> placeholders;
-    for (size_t j = i; j < level_.windows.size(); ++j) {
-      if (done[j] || !SameWindow(spec, level_.windows[j].spec)) continue;
+    for (size_t j = i; j < uses.size(); ++j) {
+      if (done[j] || !SameWindow(spec, uses[j].spec)) continue;
       done[j] = true;
-      WindowCall call = level_.windows[j].call;
+      WindowCall call = uses[j].call;
       for (ExprRef& arg : call.args) {
         ADJOIN_ASSIGN_OR_RETURN(arg, Place(arg));
       }
@@ -309,7 +230,7 @@ absl::Status LevelPlan::AddWindows() {
         ADJOIN_ASSIGN_OR_RETURN(call.filter, Place(call.filter));
       }
       window.calls.push_back(std::move(call));
-      placeholders.push_back(level_.windows[j].placeholder);
+      placeholders.push_back(uses[j].placeholder);
     }
     const int width = node_->width();
     const std::vector<WindowCall> calls = window.calls;

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "sql/bind_from.h"
+#include "sql/bind_groups.h"
 #include "sql/bind_state.h"
 #include "sql/bind_subquery.h"
 
@@ -28,9 +29,10 @@ class LevelPlan {
   // An expression of the level over node(): joins in the subqueries it reads. After GroupBy,
   // columns that are no group key are an error 42803.
   absl::StatusOr<ExprRef> Place(const ExprRef& expr);
-  // Groups by `keys`, with the level's aggregates; `used` is every expression that will be placed
-  // above the groups. A column of a table whose primary key is grouped by joins the keys.
-  absl::Status GroupBy(std::vector<ExprRef> keys, const std::vector<ExprRef>& used);
+  // Groups by the clause's sets, with the level's aggregates; `used` is every expression that will
+  // be placed above the groups. Where there is but one set, a column of a table whose primary key
+  // is grouped by joins the keys. A key that a set lacks is NULL.
+  absl::Status GroupBy(GroupClause clause, const std::vector<ExprRef>& used);
   // Adds the level's window calls.
   absl::Status AddWindows();
   absl::Status AddFilter(const ExprRef& condition);
@@ -45,6 +47,17 @@ class LevelPlan {
   absl::Status AttachSubqueries(const ExprRef& expr);
   absl::Status AttachOuters(const NodeRef& plan);
   absl::Status AttachOuters(const ExprRef& condition);
+  absl::Status AddWindows(const std::vector<WindowUse>& uses, const std::vector<ExprRef>& within);
+  // level_groups.cc
+  struct OrderedAggregates;
+  absl::StatusOr<std::vector<OrderedAggregates>> PlaceAggregates();
+  // `keys`: by number, over node().
+  NodeRef MakeGroups(const std::vector<OrderedAggregates>& parts, const std::vector<ExprRef>& keys,
+                     const std::vector<int>& set) const;
+  absl::StatusOr<int> GroupingBits(const GroupingCall& call, const std::vector<int>& set) const;
+  absl::Status AddGroupWindows(const std::vector<ExprRef>& keys,
+                               const std::vector<std::vector<int>>& sets);
+  absl::Status CollectAllKeys(const std::vector<ExprRef>& used);
   absl::Status CollectKeys(const ExprRef& expr, bool of_subquery);
   bool DependsOnKeys(int column) const;
   absl::Status Ungrouped(int column, bool of_subquery) const;
@@ -60,6 +73,7 @@ class LevelPlan {
   std::vector<Membership> memberships_;
   NodeRef node_;
   bool grouped_ = false;
+  bool one_set_ = true;
   std::vector<ExprRef> keys_;  // over FROM's columns; the node's leading columns when grouped
   absl::flat_hash_map<int, ExprRef> values_;  // placeholder -> over node_
 };

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/text.h"
-#include "sql/bind_window.h"
+#include "sql/window_definition.h"
 
 namespace adjoin {
 namespace {
@@ -60,8 +60,8 @@ absl::Status OrderOutput(BindState& state, const Json& body, std::string_view co
     order.push_back(
         MakeSortKey(ColumnExpr(output, query.columns[static_cast<size_t>(output)].type), sort));
   }
-  if (!order.empty()) query.node = state.planner.Make(Sort{std::move(order)}, {query.node});
-  ADJOIN_ASSIGN_OR_RETURN(query.node, ApplyLimit(state, body, query.node, ctes));
+  if (!order.empty()) query.node = state.planner.Make(Sort{order}, {query.node});
+  ADJOIN_ASSIGN_OR_RETURN(query.node, ApplyLimit(state, body, query.node, order, ctes));
   return absl::OkStatus();
 }
 

@@ -40,6 +40,7 @@ Name Find(const Json& node) {
   if (tag == "CoalesceExpr") return strong("coalesce");
   if (tag == "MinMaxExpr")
     return strong(TextOf(*body, "op") == "IS_GREATEST" ? "greatest" : "least");
+  if (tag == "GroupingFunc") return strong("grouping");
   if (tag == "RowExpr") return strong("row");
   if (tag == "SubLink") return FindInSubquery(*body);
   if (tag == "TypeCast") {

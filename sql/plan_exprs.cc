@@ -29,7 +29,7 @@ struct Visitor {
   void operator()(const Join& j) const { Keys(j.keys), One(j.residual); }
   void operator()(const GroupBy& g) const {
     All(g.keys);
-    for (const Aggregate& a : g.aggregates) One(a.arg), One(a.filter);
+    for (const Aggregate& a : g.aggregates) One(a.arg), One(a.second), One(a.filter);
   }
   void operator()(const Window& w) const {
     All(w.partition), Order(w.order);
@@ -46,6 +46,10 @@ struct Visitor {
   void operator()(const Collect& c) const { All(c.values); }
   void operator()(const Require&) const {}
   void operator()(const Derivative&) const {}
+  void operator()(const Recursion& r) const {
+    for (const NodeRef& node : TopologicalOrder({r.body})) VisitExprs(node->op, f);
+  }
+  void operator()(const RecursionInput&) const {}
 };
 
 }  // namespace

@@ -37,7 +37,8 @@ std::optional<Flattened> Flatten(const NodeRef& node, const GroupBy& g,
     } else if (const auto* project = std::get_if<Project>(&f.join->op)) {
       for (ExprRef& e : f.keys) Inline(*project, e);
       for (ExprRef& e : f.conditions) Inline(*project, e);
-      for (Aggregate& a : f.aggregates) Inline(*project, a.arg), Inline(*project, a.filter);
+      for (Aggregate& a : f.aggregates)
+        Inline(*project, a.arg), Inline(*project, a.second), Inline(*project, a.filter);
     } else {
       break;
     }

@@ -110,6 +110,18 @@ TEST_F(TransposeRules, EveryAggregate) {
   }
 }
 
+TEST_F(TransposeRules, Comoments) {
+  const ExprRef square = Mul(Col(kX), Col(kX));
+  for (const ExprRef& second : {square, Col(kY), Mul(Col(kX), Col(kY))}) {
+    for (const ExprRef& filter : {ExprRef(), Less(Col(kY), Num(0.5))}) {
+      const Aggregate moment{AggregateFunction::kComoment, square, filter, false, kF, second};
+      CheckAll(LossOf(planner_.Make(GroupBy{{Col(kG)}, {moment}}, {t_}), 1));
+      CheckAll(LossOf(
+          planner_.Make(GroupBy{{}, {Agg(AggregateFunction::kAvg, Col(kX)), moment}}, {t_}), 1));
+    }
+  }
+}
+
 TEST_F(TransposeRules, SeveralAggregatesOfOneGroup) {
   const NodeRef groups = planner_.Make(
       GroupBy{{Col(kG)},
@@ -173,6 +185,7 @@ TEST_F(WindowTranspose, WholePartitions) {
     CheckWindow({Col(kG)}, {}, whole, f, {Mul(Col(kX), Col(kX))});
     CheckWindow({}, {}, whole, f, {Col(kX)}, Less(Col(kId), Int(6)));
   }
+  CheckWindow({Col(kG)}, {}, whole, WindowFunction::kComoment, {Mul(Col(kX), Col(kX)), Col(kY)});
 }
 
 TEST_F(WindowTranspose, RunningAndMovingFrames) {

@@ -52,12 +52,9 @@ TEST(WindowPartitionTest, FramesStayInThePartition) {
   spec.mode = WindowFrameMode::kGroups;
   EXPECT_EQ(frame(1), std::pair(int64_t{2}, int64_t{5}));
   PositionRange parts[3];
-  spec = {WindowFrameMode::kRows,
-          WindowFrameBound::kUnboundedPreceding,
-          WindowFrameBound::kUnboundedFollowing,
-          0,
-          0,
-          WindowFrameExclusion::kTies};
+  spec = {WindowFrameMode::kRows, WindowFrameBound::kUnboundedPreceding,
+          WindowFrameBound::kUnboundedFollowing};
+  spec.exclusion = WindowFrameExclusion::kTies;
   ASSERT_EQ(partition.FrameParts(spec, 3, parts), 2);
   EXPECT_EQ(parts[0].end, 3);
   EXPECT_EQ(parts[1].begin, 3);

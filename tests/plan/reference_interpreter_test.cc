@@ -83,6 +83,27 @@ TEST_F(InterpreterTest, GroupsComeInFirstSeenOrderAndNullsAreOneGroup) {
   EXPECT_EQ(Run(planner_.Make(GroupBy{{}, {agg(AggregateFunction::kAvg)}}, {Rel({})})), "NULL;");
 }
 
+TEST_F(InterpreterTest, AggregatesOfTwoArguments) {
+  const Aggregate moment{AggregateFunction::kComoment, Col(0, kF), nullptr, false, kF, Col(1, kF)};
+  const auto pairs = [&](std::vector<std::vector<ExprRef>> rows) {
+    return planner_.Make(Values{std::move(rows), {kF, kF}}, {});
+  };
+  const NodeRef three =
+      pairs({{F(1), F(2)}, {F(2), F(6)}, {NullExpr(kF), F(9)}, {F(9), NullExpr(kF)}, {F(6), F(4)}});
+  EXPECT_EQ(Run(planner_.Make(GroupBy{{}, {moment}}, {three})), "2;");
+  EXPECT_EQ(Run(planner_.Make(GroupBy{{}, {moment}}, {pairs({{F(1), NullExpr(kF)}})})), "NULL;");
+}
+
+TEST_F(InterpreterTest, RecursionRunsOnTheLastRows) {
+  const NodeRef working = planner_.Make(RecursionInput{1, 0, {kI}}, {});
+  const NodeRef few =
+      planner_.Make(Filter{CallNamed("<", {Col(0, kI), I(4)}, TypeId::kBool)}, {working});
+  const NodeRef next = planner_.Make(Project{{Add(Col(0, kI), I(1))}}, {few});
+  const NodeRef start = planner_.Make(Values{{{I(1)}, {I(3)}}, {kI}}, {});
+  EXPECT_EQ(Run(planner_.Make(Recursion{1, next, false}, {start})), "1;3;2;4;3;4;");
+  EXPECT_EQ(Run(planner_.Make(Recursion{1, next, true}, {start})), "1;3;2;4;");
+}
+
 TEST_F(InterpreterTest, IntegerSumsAreExact) {
   const ExprRef big = I(INT64_MAX);
   const NodeRef fits = planner_.Make(Values{{{big}, {big}, {I(-INT64_MAX)}}, {kI}}, {});
@@ -108,7 +129,7 @@ TEST_F(InterpreterTest, WindowsFollowTheirFrames) {
   const auto run = [&](FrameMode mode, FrameBound start, FrameBound end, FrameExclusion exclusion) {
     Window w;
     w.order = {{Col(0, kI)}};
-    w.frame = {mode, start, end, 1, 1, exclusion};
+    w.frame = {mode, start, end, 1, 1, 0, 0, exclusion};
     w.calls = {{WindowFunction::kSum, {Col(1, kF)}, nullptr, kF}};
     return Run(planner_.Make(Project{{Col(2, kF)}}, {planner_.Make(w, {rows})}));
   };

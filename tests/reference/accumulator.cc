@@ -19,13 +19,13 @@ double CompensatedSum::Total() const { return std::isfinite(sum_) ? sum_ + carry
 Accumulator::Accumulator(AggregateFunction function, TypeId arg_type, TypeId type, bool distinct)
     : function_(function), arg_type_(arg_type), type_(type), distinct_(distinct) {}
 
-void Accumulator::Add(const Value& value) {
+void Accumulator::Add(const Value& value, const Value& second) {
   if (function_ == AggregateFunction::kCountStar) {
     ++count_;
     return;
   }
-  if (value.is_null()) return;
-  if (distinct_ && !seen_.insert(value).second) return;
+  if (value.is_null() || (function_ == AggregateFunction::kComoment && second.is_null())) return;
+  if (distinct_ && !seen_.insert({value, second}).second) return;
   ++count_;
   switch (function_) {
     case AggregateFunction::kSum:
@@ -45,9 +45,25 @@ void Accumulator::Add(const Value& value) {
     case AggregateFunction::kBoolOr:
       extreme_ = Value::Bool((!extreme_.is_null() && extreme_.as_bool()) || value.as_bool());
       break;
+    case AggregateFunction::kComoment:
+      pairs_.emplace_back(value.as_float(), second.as_float());
+      break;
+    case AggregateFunction::kStringAgg:
+      if (count_ > 1 && !second.is_null()) text_ += second.as_text();
+      text_ += value.as_text();
+      break;
     default:
       break;
   }
+}
+
+// In two passes over what was kept.
+Value Accumulator::Comoment() const {
+  long double x = 0, y = 0, sum = 0;
+  for (const auto& [a, b] : pairs_) x += a, y += b;
+  x /= static_cast<long double>(count_), y /= static_cast<long double>(count_);
+  for (const auto& [a, b] : pairs_) sum += (a - x) * (b - y);
+  return Value::Float(static_cast<double>(sum));
 }
 
 absl::StatusOr<Value> Accumulator::Sum() const {
@@ -62,6 +78,8 @@ absl::StatusOr<Value> Accumulator::Result() const {
   }
   if (count_ == 0) return Value();
   if (function_ == AggregateFunction::kSum) return Sum();
+  if (function_ == AggregateFunction::kComoment) return Comoment();
+  if (function_ == AggregateFunction::kStringAgg) return Value::Text(text_);
   if (function_ == AggregateFunction::kAvg) {
     const double sum = IsFloat(arg_type_) ? float_sum_.Total() : static_cast<double>(integer_sum_);
     return RoundTo(type_, Value::Float(sum / static_cast<double>(count_)));

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "plan/node.h"
-#include "tests/reference/evaluator.h"
+#include "tests/reference/interpreter.h"
 
 namespace adjoin::reference {
 
@@ -27,15 +29,13 @@ class Accumulator {
  public:
   // `arg_type` is the type of the values, `type` the result's.
   Accumulator(AggregateFunction function, TypeId arg_type, TypeId type, bool distinct = false);
-  // NULL is skipped but by kCountStar.
-  void Add(const Value& value);
+  // NULL is skipped but by kCountStar. `second`: the second argument of kComoment and kStringAgg.
+  void Add(const Value& value, const Value& second = Value());
   absl::StatusOr<Value> Result() const;
 
  private:
-  struct Less {
-    bool operator()(const Value& a, const Value& b) const { return CompareValues(a, b) < 0; }
-  };
   absl::StatusOr<Value> Sum() const;
+  Value Comoment() const;
   AggregateFunction function_;
   TypeId arg_type_, type_;
   bool distinct_;
@@ -43,7 +43,9 @@ class Accumulator {
   __int128 integer_sum_ = 0;
   CompensatedSum float_sum_;
   Value extreme_;
-  std::set<Value, Less> seen_;
+  std::vector<std::pair<double, double>> pairs_;
+  std::string text_;
+  std::set<Row, RowLess> seen_;
 };
 
 }  // namespace adjoin::reference

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -38,12 +39,24 @@ absl::StatusOr<std::vector<Row>> EvaluateAll(const std::vector<ExprRef>& exprs, 
   return out;
 }
 
+// What the bodies of the recursions around a node read, by recursion and number of the input.
+using RecursionInputs = std::map<std::pair<int, int>, const Rows*>;
+absl::StatusOr<std::vector<Rows>> InterpretWithin(const std::vector<NodeRef>& roots,
+                                                  const std::map<uint64_t, TableRef>& tables,
+                                                  const std::vector<Value>& params,
+                                                  const RecursionInputs& recursion_inputs);
+
 // Evaluates one node over its inputs' rows.
 class NodeEvaluator {
  public:
   NodeEvaluator(const Node& node, std::vector<const Rows*> inputs,
-                const std::map<uint64_t, TableRef>& tables, const std::vector<Value>& params)
-      : node_(node), inputs_(std::move(inputs)), tables_(tables), params_(params) {}
+                const std::map<uint64_t, TableRef>& tables, const std::vector<Value>& params,
+                const RecursionInputs& recursion_inputs)
+      : node_(node),
+        inputs_(std::move(inputs)),
+        tables_(tables),
+        params_(params),
+        recursion_inputs_(recursion_inputs) {}
 
   absl::StatusOr<Rows> operator()(const Scan& scan) {
     const auto table = tables_.find(scan.table_id);
@@ -128,12 +141,13 @@ class NodeEvaluator {
   absl::StatusOr<Rows> operator()(const GroupBy& group_by) {
     std::vector<Row> keys;
     ADJOIN_ASSIGN_OR_RETURN(keys, EvaluateAll(group_by.keys, input(0), params_));
-    std::vector<ExprRef> args, filters;
+    std::vector<ExprRef> args, seconds, filters;
     for (const Aggregate& a : group_by.aggregates) {
       args.push_back(a.arg);
+      seconds.push_back(a.second);
       filters.push_back(a.filter);
     }
-    Evaluator arg(args, &params_), filter(filters, &params_);
+    Evaluator arg(args, &params_), second(seconds, &params_), filter(filters, &params_);
     std::map<Row, size_t, RowLess> groups;
     Rows group_keys;
     std::vector<std::vector<Accumulator>> accumulators;
@@ -149,12 +163,14 @@ class NodeEvaluator {
       const auto [group, is_new] = groups.try_emplace(keys[r], group_keys.size());
       if (is_new) add_group(keys[r]);
       arg.SetRow(&input(0)[r]);
+      second.SetRow(&input(0)[r]);
       filter.SetRow(&input(0)[r]);
       for (size_t a = 0; a < args.size(); ++a) {
         ADJOIN_ASSIGN_OR_RETURN(const bool pass, filter.IsTrue(static_cast<int>(a)));
         if (!pass) continue;
         ADJOIN_ASSIGN_OR_RETURN(const Value value, arg.Get(static_cast<int>(a)));
-        accumulators[group->second][a].Add(value);
+        ADJOIN_ASSIGN_OR_RETURN(const Value other, second.Get(static_cast<int>(a)));
+        accumulators[group->second][a].Add(value, other);
       }
     }
     for (size_t g = 0; g < group_keys.size(); ++g)
@@ -316,6 +332,31 @@ class NodeEvaluator {
     return rows;
   }
 
+  // The working table is run through the body until nothing comes out.
+  absl::StatusOr<Rows> operator()(const Recursion& recursion) {
+    std::set<Row, RowLess> seen;
+    Rows out, working = input(0);
+    while (true) {
+      Rows fresh;
+      for (Row& row : working) {
+        if (!recursion.distinct || seen.insert(row).second) fresh.push_back(std::move(row));
+      }
+      if (fresh.empty()) return out;
+      out.insert(out.end(), fresh.begin(), fresh.end());
+      RecursionInputs inner = recursion_inputs_;
+      inner[{recursion.id, 0}] = &fresh;
+      for (size_t i = 1; i < inputs_.size(); ++i)
+        inner[{recursion.id, static_cast<int>(i)}] = inputs_[i];
+      ADJOIN_ASSIGN_OR_RETURN(std::vector<Rows> made,
+                              InterpretWithin({recursion.body}, tables_, params_, inner));
+      working = std::move(made[0]);
+    }
+  }
+
+  absl::StatusOr<Rows> operator()(const RecursionInput& read) {
+    return *recursion_inputs_.at({read.id, read.input});
+  }
+
   absl::StatusOr<Rows> operator()(const Derivative&) {
     return SqlError(sqlstate::kInternalError,
                     "a Derivative must be resolved before it is interpreted");
@@ -408,7 +449,35 @@ class NodeEvaluator {
   std::vector<const Rows*> inputs_;
   const std::map<uint64_t, TableRef>& tables_;
   const std::vector<Value>& params_;
+  const RecursionInputs& recursion_inputs_;
 };
+
+absl::StatusOr<std::vector<Rows>> InterpretWithin(const std::vector<NodeRef>& roots,
+                                                  const std::map<uint64_t, TableRef>& tables,
+                                                  const std::vector<Value>& params,
+                                                  const RecursionInputs& recursion_inputs) {
+  const std::vector<NodeRef> order = TopologicalOrder(roots);
+  absl::flat_hash_map<const Node*, int> readers;
+  for (const NodeRef& root : roots) ++readers[root.get()];
+  for (const NodeRef& node : order) {
+    for (const NodeRef& input : node->inputs) ++readers[input.get()];
+  }
+  std::map<const Node*, Rows> results;
+  for (const NodeRef& node : order) {
+    std::vector<const Rows*> inputs;
+    for (const NodeRef& input : node->inputs) inputs.push_back(&results.at(input.get()));
+    ADJOIN_ASSIGN_OR_RETURN(
+        Rows rows,
+        std::visit(NodeEvaluator(*node, inputs, tables, params, recursion_inputs), node->op));
+    results[node.get()] = std::move(rows);
+    for (const NodeRef& input : node->inputs) {
+      if (--readers[input.get()] == 0) results.erase(input.get());
+    }
+  }
+  std::vector<Rows> out;
+  for (const NodeRef& root : roots) out.push_back(results.at(root.get()));
+  return out;
+}
 
 }  // namespace
 
@@ -448,26 +517,7 @@ absl::StatusOr<TableRef> TableOf(const Schema& schema, const Rows& rows, const s
 absl::StatusOr<std::vector<Rows>> InterpretAll(const std::vector<NodeRef>& roots,
                                                const std::map<uint64_t, TableRef>& tables,
                                                const std::vector<Value>& params) {
-  const std::vector<NodeRef> order = TopologicalOrder(roots);
-  absl::flat_hash_map<const Node*, int> readers;
-  for (const NodeRef& root : roots) ++readers[root.get()];
-  for (const NodeRef& node : order) {
-    for (const NodeRef& input : node->inputs) ++readers[input.get()];
-  }
-  std::map<const Node*, Rows> results;
-  for (const NodeRef& node : order) {
-    std::vector<const Rows*> inputs;
-    for (const NodeRef& input : node->inputs) inputs.push_back(&results.at(input.get()));
-    ADJOIN_ASSIGN_OR_RETURN(Rows rows,
-                            std::visit(NodeEvaluator(*node, inputs, tables, params), node->op));
-    results[node.get()] = std::move(rows);
-    for (const NodeRef& input : node->inputs) {
-      if (--readers[input.get()] == 0) results.erase(input.get());
-    }
-  }
-  std::vector<Rows> out;
-  for (const NodeRef& root : roots) out.push_back(results.at(root.get()));
-  return out;
+  return InterpretWithin(roots, tables, params, {});
 }
 
 absl::StatusOr<Rows> Interpret(const NodeRef& root, const std::map<uint64_t, TableRef>& tables,

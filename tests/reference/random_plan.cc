@@ -148,7 +148,7 @@ RandomNode RandomPlan::Visible(const RandomNode& n) {
 }
 
 bool RandomPlan::AddOperator() {
-  switch (Below(22)) {
+  switch (Below(23)) {
     case 0:
     case 1:
       return AddFilter();
@@ -169,6 +169,8 @@ bool RandomPlan::AddOperator() {
       return AddWindow();
     case 13:
       return AddSort();
+    case 22:
+      return AddRecursion();
     case 14:
       return AddLimit();
     case 15:
@@ -266,6 +268,14 @@ bool RandomPlan::AddGroupBy() {
     if (Chance(25)) aggregate.filter = Predicate(n.traits, n.node->types);
     group_by.aggregates.push_back(aggregate);
     traits.push_back({exact, false});
+  }
+  if (Chance(15)) {
+    const TypeId type = TypeId::kFloat64;
+    const ExprRef x = Expression(n.traits, n.node->types, type, 1, false).expr;
+    const ExprRef y = Expression(n.traits, n.node->types, type, 1, false).expr;
+    group_by.aggregates.push_back(
+        {AggregateFunction::kComoment, x, nullptr, false, type, Chance(50) ? x : y});
+    traits.push_back({false, false});
   }
   if (group_by.keys.empty() && group_by.aggregates.empty()) return false;
   return Add(planner_.Make(group_by, {n.node}), traits);
@@ -389,6 +399,38 @@ bool RandomPlan::AddContraction() {
   traits.push_back({false, false});
   if (c.count) traits.push_back({});
   return Add(planner_.Make(c, {left.node, right.node}), traits);
+}
+
+// The rows that come of moving values from column to column, of those in another relation at times:
+// it ends because UNION drops what was there.
+bool RandomPlan::AddRecursion() {
+  const RandomNode from = Any();
+  Project exact;
+  for (size_t c = 0; c < from.traits.size(); ++c) {
+    if (from.traits[c].exact && !from.traits[c].opaque)
+      exact.exprs.push_back(ColumnExpr(static_cast<int>(c), from.node->types[c]));
+  }
+  if (exact.exprs.empty()) return false;
+  const Traits traits(exact.exprs.size());
+  const RandomNode base{planner_.Make(exact, {from.node}), traits, {}};
+  const std::vector<TypeId>& types = base.node->types;
+  const int id = static_cast<int>(nodes_.size());
+  NodeRef body = planner_.Make(RecursionInput{id, 0, types}, {});
+  std::vector<NodeRef> inputs = {base.node};
+  const RandomNode other = Any();
+  if (const std::vector<JoinKey> keys = Keys(base, other, 1); !keys.empty() && Chance(60)) {
+    inputs.push_back(other.node);
+    const NodeRef among = planner_.Make(RecursionInput{id, 1, other.node->types}, {});
+    body = planner_.Make(Join{JoinKind::kSemi, keys, nullptr}, {body, among});
+  }
+  Project moved;
+  for (const TypeId type : types) {
+    int source = Below(static_cast<int>(types.size()));
+    while (types[static_cast<size_t>(source)] != type)
+      source = Below(static_cast<int>(types.size()));
+    moved.exprs.push_back(ColumnExpr(source, type));
+  }
+  return Add(planner_.Make(Recursion{id, planner_.Make(moved, {body}), true}, inputs), traits);
 }
 
 bool RandomPlan::AddRowId() {

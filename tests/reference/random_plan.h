@@ -87,6 +87,7 @@ class RandomPlan {
   bool AddRequire();
   bool AddValues();
   bool AddSeries();
+  bool AddRecursion();
 
   int Below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
   bool Chance(int percent) { return Below(100) < percent; }

@@ -24,19 +24,26 @@ struct Partition {
   int64_t size() const { return static_cast<int64_t>(rows.size()); }
 };
 
+bool IsNumber(const Value& v) {
+  return !v.is_null() && !(v.is_float() && std::isnan(v.as_float()));
+}
+// The peers of a NULL or NaN are in its frame, whatever the offset.
+bool HasNoDistance(const Partition& p, int64_t i) {
+  return !IsNumber(p.keys[static_cast<size_t>(i)][0]);
+}
+
 // Whether the key at `other` is at most `offset` past the key at `current`, in the direction of the
 // order. NULL and NaN have no distance to a number: there the order alone decides.
-bool WithinRange(const Partition& p, int64_t current, int64_t other, int64_t offset) {
+bool WithinRange(const Partition& p, int64_t current, int64_t other, int64_t offset,
+                 double distance) {
   const Value& a = p.keys[static_cast<size_t>(current)][0];
   const Value& b = p.keys[static_cast<size_t>(other)][0];
-  const bool a_number = !a.is_null() && !(a.is_float() && std::isnan(a.as_float()));
-  const bool b_number = !b.is_null() && !(b.is_float() && std::isnan(b.as_float()));
-  if (!a_number || !b_number) {
+  if (!IsNumber(a) || !IsNumber(b)) {
     return p.group[static_cast<size_t>(current)] >= p.group[static_cast<size_t>(other)];
   }
   const int sign = p.window->order[0].descending ? -1 : 1;
   if (a.is_int()) return sign * (static_cast<__int128>(b.as_int()) - a.as_int()) <= offset;
-  return sign * (b.as_float() - a.as_float()) <= static_cast<double>(offset);
+  return sign * (b.as_float() - a.as_float()) <= distance;
 }
 
 bool AtOrAfterStart(const Partition& p, int64_t i, int64_t j) {
@@ -56,7 +63,9 @@ bool AtOrAfterStart(const Partition& p, int64_t i, int64_t j) {
   const int64_t offset = f.start == FrameBound::kPreceding ? -f.start_offset : f.start_offset;
   if (f.mode == FrameMode::kRows) return j >= i + offset;
   if (f.mode == FrameMode::kGroups) return gj >= gi + offset;
-  return gj == gi ? offset <= 0 : WithinRange(p, j, i, -offset);
+  const double distance = f.start == FrameBound::kPreceding ? -f.start_distance : f.start_distance;
+  return gj == gi ? HasNoDistance(p, i) || (offset <= 0 && distance <= 0)
+                  : WithinRange(p, j, i, -offset, -distance);
 }
 
 bool AtOrBeforeEnd(const Partition& p, int64_t i, int64_t j) {
@@ -76,7 +85,9 @@ bool AtOrBeforeEnd(const Partition& p, int64_t i, int64_t j) {
   const int64_t offset = f.end == FrameBound::kPreceding ? -f.end_offset : f.end_offset;
   if (f.mode == FrameMode::kRows) return j <= i + offset;
   if (f.mode == FrameMode::kGroups) return gj <= gi + offset;
-  return gj == gi ? offset >= 0 : WithinRange(p, i, j, offset);
+  const double distance = f.end == FrameBound::kPreceding ? -f.end_distance : f.end_distance;
+  return gj == gi ? HasNoDistance(p, i) || (offset >= 0 && distance >= 0)
+                  : WithinRange(p, i, j, offset, distance);
 }
 
 bool Excluded(const Partition& p, int64_t i, int64_t j) {
@@ -128,6 +139,14 @@ AggregateFunction AggregateOf(WindowFunction function) {
       return AggregateFunction::kAvg;
     case WindowFunction::kMin:
       return AggregateFunction::kMin;
+    case WindowFunction::kBoolAnd:
+      return AggregateFunction::kBoolAnd;
+    case WindowFunction::kBoolOr:
+      return AggregateFunction::kBoolOr;
+    case WindowFunction::kComoment:
+      return AggregateFunction::kComoment;
+    case WindowFunction::kStringAgg:
+      return AggregateFunction::kStringAgg;
     default:
       return AggregateFunction::kMax;
   }
@@ -139,14 +158,45 @@ absl::StatusOr<Value> FrameAggregate(const Partition& p, size_t call,
   const TypeId arg_type = what.args.empty() ? TypeId::kInt64 : what.args[0]->type;
   Accumulator acc(AggregateOf(what.function), arg_type, what.type);
   for (size_t j : frame) {
-    if (p.passes[call][j]) acc.Add(what.args.empty() ? Value() : p.args[call][j][0]);
+    const Row& args = p.args[call][j];
+    if (p.passes[call][j])
+      acc.Add(args.empty() ? Value() : args[0], args.size() < 2 ? Value() : args[1]);
   }
   return acc.Result();
+}
+
+// Rows of peer groups before `group`.
+double PeersBefore(const Partition& p, int64_t group) {
+  return static_cast<double>(
+      std::count_if(p.group.begin(), p.group.end(), [&](int64_t g) { return g < group; }));
+}
+
+// Row i's bucket when rows are dealt out: as even as can be, larger buckets first.
+absl::StatusOr<Value> Bucket(const Partition& p, const Value& buckets, int64_t i) {
+  if (buckets.is_null()) return Value();
+  if (buckets.as_int() <= 0)
+    return SqlError("22014", "argument of ntile must be greater than zero");
+  int64_t bucket = 0;
+  for (int64_t row = 0; bucket < buckets.as_int(); ++bucket) {
+    row += p.size() / buckets.as_int() + (bucket < p.size() % buckets.as_int() ? 1 : 0);
+    if (i < row) break;
+  }
+  return Value::Int(bucket + 1);
+}
+
+absl::StatusOr<Value> Nth(const Partition& p, size_t call, const Value& number,
+                          const std::vector<size_t>& frame) {
+  if (number.is_null()) return Value();
+  if (number.as_int() <= 0)
+    return SqlError("22016", "argument of nth_value must be greater than zero");
+  const auto n = static_cast<size_t>(number.as_int());
+  return n > frame.size() ? Value() : p.args[call][frame[n - 1]][0];
 }
 
 absl::StatusOr<Value> CallValue(const Partition& p, size_t call, int64_t i,
                                 const std::vector<size_t>& frame) {
   const size_t at = static_cast<size_t>(i);
+  const auto size = static_cast<double>(p.size());
   switch (p.window->calls[call].function) {
     case WindowFunction::kRowNumber:
       return Value::Int(i + 1);
@@ -156,6 +206,14 @@ absl::StatusOr<Value> CallValue(const Partition& p, size_t call, int64_t i,
                         1);
     case WindowFunction::kDenseRank:
       return Value::Int(p.group[at] + 1);
+    case WindowFunction::kPercentRank:
+      return Value::Float(p.size() == 1 ? 0 : PeersBefore(p, p.group[at]) / (size - 1));
+    case WindowFunction::kCumeDist:
+      return Value::Float(PeersBefore(p, p.group[at] + 1) / size);
+    case WindowFunction::kNtile:
+      return Bucket(p, p.args[call][0][0], i);
+    case WindowFunction::kNthValue:
+      return Nth(p, call, p.args[call][at][1], frame);
     case WindowFunction::kLag:
       return Shifted(p, call, i, -1);
     case WindowFunction::kLead:

@@ -227,17 +227,102 @@ TEST(BinderErrorsTest, WhatTheEngineLacks) {
       {"SELECT random()", "0A000 at 8: function random is not supported"},
       {"SELECT ARRAY[1]", "0A000 at 8: an array is not supported"},
       {"SELECT x::date FROM t", "0A000 at 11: type date is not supported"},
-      {"SELECT DISTINCT ON (id) id FROM t", "0A000: DISTINCT ON is not supported"},
-      {"SELECT id FROM t GROUP BY ROLLUP (id)", "0A000 at 27: GROUPING SETS is not supported"},
       {"SELECT id FROM t FOR UPDATE", "0A000: SELECT FOR UPDATE is not supported"},
-      {"WITH RECURSIVE a AS (SELECT 1 UNION ALL SELECT * FROM a) SELECT * FROM a",
-       "0A000 at 55: WITH RECURSIVE is not supported"},
-      {"SELECT * FROM t, LATERAL (SELECT t.x) q", "0A000: LATERAL is not supported"},
+      {"SELECT percentile_cont(y) WITHIN GROUP (ORDER BY x) FROM t GROUP BY y",
+       "0A000 at 24: a percentile that is not a constant is not supported"},
+      {"SELECT mode() WITHIN GROUP (ORDER BY x) FROM t GROUP BY ROLLUP (s)",
+       "0A000: an ordered-set aggregate with several grouping sets is not supported"},
+      {"WITH RECURSIVE a AS (SELECT * FROM b), b AS (SELECT 1) SELECT * FROM a",
+       "0A000 at 36: a forward reference in WITH RECURSIVE is not supported"},
       {"UPDATE t SET x = 1 RETURNING x", "0A000: RETURNING is not supported"},
       {"INSERT INTO t (x) VALUES (1) ON CONFLICT DO NOTHING",
        "0A000: ON CONFLICT is not supported"},
       {"SELECT * FROM generate_series(1.5, 3)",
        "0A000 at 15: generate_series of type double precision is not supported"},
+  });
+}
+
+TEST(BinderErrorsTest, AggregateArguments) {
+  Check({
+      {"SELECT sum('a')",
+       "42725 at 8: function sum(unknown) is not unique\nHINT: Could not choose a best candidate "
+       "function. You might need to add explicit type casts."},
+      {"SELECT stddev('a')", "22P02 at 15: invalid input syntax for type double precision: \"a\""},
+      {"SELECT var_pop(s) FROM t",
+       With("42883 at 8: function var_pop(text) does not exist", kNoFunction).c_str()},
+      {"SELECT string_agg(x, ',') FROM t",
+       With("42883 at 8: function string_agg(integer, unknown) does not exist", kNoFunction)
+           .c_str()},
+      {"SELECT string_agg(DISTINCT s, ',' ORDER BY id) FROM t",
+       "42P10 at 44: in an aggregate with DISTINCT, ORDER BY expressions must appear in argument "
+       "list"},
+      {"SELECT percentile_cont(0.5, x) FROM t",
+       "42809 at 8: WITHIN GROUP is required for ordered-set aggregate percentile_cont"},
+      {"SELECT count() WITHIN GROUP (ORDER BY x) FROM t",
+       "42809 at 8: count is not an ordered-set aggregate, so it cannot have WITHIN GROUP"},
+      {"SELECT percentile_disc(2) WITHIN GROUP (ORDER BY x) FROM t",
+       "22003: percentile value 2 is not between 0 and 1"},
+      {"SELECT mode() WITHIN GROUP (ORDER BY x) OVER () FROM t",
+       "0A000 at 8: OVER is not supported for ordered-set aggregate mode"},
+      {"SELECT string_agg(s, ',' ORDER BY s) OVER () FROM t",
+       "0A000 at 8: aggregate ORDER BY is not implemented for window functions"},
+      {"SELECT ntile(id) OVER () FROM t",
+       With("42883 at 8: function ntile(bigint) does not exist", kNoFunction).c_str()},
+      {"SELECT sum(x) OVER (ORDER BY x RANGE -1 PRECEDING) FROM t",
+       "22013: invalid preceding or following size in window function"},
+      {"SELECT sum(x) OVER (ORDER BY s RANGE 1 PRECEDING) FROM t",
+       "0A000 at 38: RANGE with offset PRECEDING/FOLLOWING is not supported for column type text"},
+      {"SELECT x FROM t WHERE grouping(x) = 1",
+       "42803 at 23: grouping operations are not allowed in WHERE"},
+      {"SELECT grouping(x) FROM t",
+       "42803 at 17: arguments to GROUPING must be grouping expressions of the associated query "
+       "level"},
+      {"SELECT grouping(y) FROM t GROUP BY x",
+       "42803 at 17: arguments to GROUPING must be grouping expressions of the associated query "
+       "level"},
+      {"SELECT x, y FROM t GROUP BY ROLLUP (x)",
+       "42803 at 11: column \"t.y\" must appear in the GROUP BY clause or be used in an aggregate "
+       "function"},
+      {"SELECT c FROM pk GROUP BY GROUPING SETS ((a), ())",
+       "42803 at 8: column \"pk.c\" must appear in the GROUP BY clause or be used in an aggregate "
+       "function"},
+      {"SELECT DISTINCT ON (x) x, y FROM t ORDER BY y, x",
+       "42P10 at 21: SELECT DISTINCT ON expressions must match initial ORDER BY expressions"},
+      {"SELECT DISTINCT ON (x, y) x, y FROM t ORDER BY y, x + 1",
+       "42P10 at 21: SELECT DISTINCT ON expressions must match initial ORDER BY expressions"},
+      {"SELECT x FROM t ORDER BY x FETCH FIRST NULL ROWS WITH TIES",
+       "2201W: row count cannot be null in FETCH FIRST ... WITH TIES clause"},
+  });
+}
+
+TEST(BinderErrorsTest, Recursion) {
+  Check({
+      {"WITH RECURSIVE r(v) AS (SELECT 1 INTERSECT SELECT v FROM r) SELECT * FROM r",
+       "42P19 at 16: recursive query \"r\" does not have the form non-recursive-term UNION [ALL] "
+       "recursive-term"},
+      {"WITH RECURSIVE r(v) AS (SELECT v FROM r UNION SELECT 1) SELECT * FROM r",
+       "42P19 at 39: recursive reference to query \"r\" must not appear within its non-recursive "
+       "term"},
+      {"WITH RECURSIVE r(v) AS (SELECT 1 UNION SELECT sum(v) FROM r) SELECT * FROM r",
+       "42P19 at 47: aggregate functions are not allowed in a recursive query's recursive term"},
+      {"WITH RECURSIVE r(v) AS (SELECT 1 UNION SELECT v::bigint FROM r) SELECT * FROM r",
+       "42804 at 32: recursive query \"r\" column 1 has type integer in non-recursive term but "
+       "type "
+       "bigint overall\nHINT: Cast the output of the non-recursive term to the correct type."},
+      {"WITH RECURSIVE r(v) AS (SELECT 1 UNION SELECT 2 WHERE EXISTS (SELECT 1 FROM r)) SELECT 1",
+       "42P19 at 77: recursive reference to query \"r\" must not appear within a subquery"},
+      {"WITH RECURSIVE r(v) AS (SELECT 1 UNION SELECT 2 FROM t LEFT JOIN r ON true) SELECT 1",
+       "42P19 at 66: recursive reference to query \"r\" must not appear within an outer join"},
+      {"WITH RECURSIVE r(v) AS (SELECT 1 UNION (SELECT 3 EXCEPT SELECT v FROM r)) SELECT 1",
+       "42P19 at 71: recursive reference to query \"r\" must not appear within EXCEPT"},
+      {"WITH RECURSIVE r(v) AS (SELECT 1 UNION SELECT a.v FROM r a, r b) SELECT 1",
+       "42P19 at 61: recursive reference to query \"r\" must not appear more than once"},
+      {"WITH RECURSIVE r(v) AS (SELECT 1 UNION SELECT v FROM r ORDER BY 1) SELECT 1",
+       "0A000 at 65: ORDER BY in a recursive query is not implemented"},
+      {"WITH RECURSIVE r(v) AS (SELECT 1 UNION SELECT v FROM r LIMIT 1) SELECT 1",
+       "0A000 at 62: LIMIT in a recursive query is not implemented"},
+      {"WITH RECURSIVE r(v) AS (SELECT 1 UNION SELECT v, v FROM r) SELECT 1",
+       "42601 at 47: each UNION query must have the same number of columns"},
   });
 }
 

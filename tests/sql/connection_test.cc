@@ -279,6 +279,8 @@ TEST_F(ConnectionTest, TheMemoryLimitHolds) {
       Error("CREATE TABLE t AS SELECT i FROM generate_series(1, 1000000) AS s(i)").substr(0, 5),
       "53200");
   EXPECT_EQ(Error("SELECT * FROM t"), "42P01 relation \"t\" does not exist");
+  const std::string endless = "WITH RECURSIVE r(v) AS (SELECT 1 UNION ALL SELECT v FROM r) ";
+  EXPECT_EQ(Error(endless + "SELECT COUNT(*) FROM r").substr(0, 5), "53200");
   Run("SET memory_limit = 0; CREATE TABLE t AS SELECT i FROM generate_series(1, 1000) AS s(i)");
   EXPECT_EQ(Rows("SELECT COUNT(*) FROM t"), "1000\n");
 }
