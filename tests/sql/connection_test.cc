@@ -301,8 +301,9 @@ TEST_F(ConnectionTest, OnlyPreparedStatementsKeepWorkingMemory) {
   EXPECT_LE(database_.memory_used(), prepared - 80000);
 }
 
-// What the caller made is the caller's memory; dims belong to the database once they are read.
-TEST_F(ConnectionTest, DimsOfAGridAreMadeWhereRowsReadThem) {
+// What the caller made is the caller's memory; dims are made a batch at a time, or for a caller who
+// asks for all of them.
+TEST_F(ConnectionTest, DimsOfAGridAreKeptWhereSomebodyAsksForThem) {
   const std::vector<float> values(3000, 1.0f);
   const auto grid = Table::Grid({"i", "j"}, {30, 100}, *ColumnData::Copy<float>(values));
   ASSERT_TRUE(grid.ok());
@@ -313,6 +314,10 @@ TEST_F(ConnectionTest, DimsOfAGridAreMadeWhereRowsReadThem) {
   EXPECT_EQ(Rows("SELECT i, SUM(val) AS s FROM t GROUP BY i HAVING i = 3"), "3 | 100\n");
   EXPECT_EQ(database_.memory_used(), 0);
   EXPECT_EQ(Rows("SELECT COUNT(DISTINCT i) FROM t"), "30\n");
+  EXPECT_EQ(database_.memory_used(), 0);
+  const auto table = connection_.GetTable("t");
+  ASSERT_TRUE(table.ok());
+  EXPECT_EQ((*table->column_data<int64_t>(0))[2999], 29);
   EXPECT_GE(database_.memory_used(), 3000 * 8);
 }
 
