@@ -78,6 +78,11 @@ bool IsInnermostAxis(const T* values, int64_t n, int64_t origin, int64_t extent)
 std::optional<GridShape> InOrder(std::span<const ColumnRef> dims, int64_t n) {
   GridShape shape;
   for (const ColumnRef& dim : dims) {
+    if (const Column::Coordinates* axis = dim->coordinates()) {
+      shape.origins.push_back(axis->origin);
+      shape.extents.push_back(axis->extent);
+      continue;
+    }
     int64_t extent = 0;
     if (!SetExtent(At(*dim, 0), At(*dim, n - 1), extent)) return std::nullopt;
     shape.origins.push_back(At(*dim, 0));
@@ -89,6 +94,10 @@ std::optional<GridShape> InOrder(std::span<const ColumnRef> dims, int64_t n) {
     const int64_t origin = shape.origins[d];
     const int64_t extent = shape.extents[d];
     stride /= extent;
+    if (const Column::Coordinates* axis = dims[d]->coordinates()) {
+      if (axis->inner != stride) return std::nullopt;
+      continue;
+    }
     const bool fits = WithIntegers(*dims[d], [&](const auto* values) {
       return stride == 1 ? IsInnermostAxis(values, n, origin, extent)
                          : IsAxis(values, n, origin, extent, stride);

@@ -54,7 +54,19 @@ TEST(TableTest, DimsOfAGridTakeNoMemoryUntilRead) {
       kMatrix, {Bigints({5, 5, 6, 6}), Bigints({-1, 0, -1, 0}), Doubles({1, 2, 3, 4})}, 4, budget);
   ASSERT_TRUE(table.ok());
   EXPECT_EQ(budget->used(), 0);
-  EXPECT_EQ((*table)->value(2, 0), Value::Int(6));
+  // Nor does the same grid again; its axes turned are none in order.
+  const ColumnRef i = (*table)->column(0), j = (*table)->column(1), v = (*table)->column(2);
+  const auto again = Table::Make(kMatrix, {i, j, v}, 4, budget);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ((*again)->grid(), (*table)->grid());
+  EXPECT_EQ(budget->used(), 0);
+  const auto turned = Table::Make(kMatrix, {j, i, v}, 4, Unlimited());
+  ASSERT_TRUE(turned.ok());
+  const GridShape expected = {{-1, 5}, {2, 2}};
+  EXPECT_EQ((*turned)->grid(), expected);
+  EXPECT_EQ((*turned)->value(1, 2), Value::Float(3));  // sorted: (-1, 6) was the third row
+  const TableRef fresh = Table::WithComputedDims(*table, budget);
+  EXPECT_EQ(fresh->value(2, 0), Value::Int(6));
   EXPECT_GE(budget->used(), 32);
   EXPECT_EQ((*table)->value(3, 1), Value::Int(0));
   // Another budget starts anew.
