@@ -47,7 +47,8 @@ struct Output {
   int64_t row, col;
   int64_t columns;  // of the panel
   T alpha;
-  bool add;  // to what C holds, else overwrite
+  bool add;      // to what lies there, else overwrite
+  int64_t from;  // what is added lies so many elements after C
 };
 
 // Writes `rows` x `columns` of a tile's sums, `width` elements a row, to any strides of C. Out of
@@ -59,7 +60,7 @@ __attribute__((noinline)) void StoreCells(const T* sums, int64_t width, int64_t 
     for (int64_t i = 0; i < out.columns; ++i) {
       T* at = c + r * out.row + i * out.col;
       const T sum = sums[r * width + i];
-      *at = out.add ? Fma(out.alpha, sum, *at) : out.alpha * sum;
+      *at = out.add ? Fma(out.alpha, sum, at[out.from]) : out.alpha * sum;
     }
   }
 }
@@ -114,10 +115,11 @@ ADJOIN_INLINE void TileBody(int64_t k, const T* a, int64_t a_row, int64_t a_col,
     for (int v = 0; v < kVectors; ++v) {
       if (kPartial && v == kVectors - 1) {
         const Vec<T> value =
-            out.add ? Fma(alpha, sum[r][v], Load(c + v * kW, last)) : alpha * sum[r][v];
+            out.add ? Fma(alpha, sum[r][v], Load(c + out.from + v * kW, last)) : alpha * sum[r][v];
         Store(value, c + v * kW, last);
       } else {
-        const Vec<T> value = out.add ? Fma(alpha, sum[r][v], Load(c + v * kW)) : alpha * sum[r][v];
+        const Vec<T> value =
+            out.add ? Fma(alpha, sum[r][v], Load(c + out.from + v * kW)) : alpha * sum[r][v];
         Store<T>(value, c + v * kW);
       }
     }
@@ -240,6 +242,13 @@ ADJOIN_INLINE void MultiplyBlock(int64_t m, int64_t n, int64_t k, const Operand<
   }
 }
 
+template <typename T>
+ADJOIN_INLINE int64_t AddendFrom(const GemmArgs<T>& g) {
+  if (g.addend == nullptr) return 0;
+  return (reinterpret_cast<intptr_t>(g.addend) - reinterpret_cast<intptr_t>(g.c)) /
+         static_cast<intptr_t>(sizeof(T));
+}
+
 // One product. REQUIRES: neither C's rows nor its columns are a single one.
 template <typename T>
 void Multiply(const GemmArgs<T>& g) {
@@ -249,8 +258,10 @@ void Multiply(const GemmArgs<T>& g) {
   out.row = g.c_row;
   out.col = g.c_col;
   out.alpha = g.alpha;
+  const int64_t from = AddendFrom(g);
   if (g.m <= kDirectRows && g.n <= kBlockN && g.k <= kBlockK) {  // spares small ones 10 ns
     out.add = g.accumulate;
+    out.from = from;
     const T* unpacked = nullptr;
     MultiplyBlock(g.m, g.n, g.k, {g.a, g.a_row, g.a_col}, unpacked, {g.b, g.b_row, g.b_col}, false,
                   scratch, g.c, out);
@@ -260,6 +271,7 @@ void Multiply(const GemmArgs<T>& g) {
   do {
     const int64_t k = g.k - k0 < kBlockK ? g.k - k0 : kBlockK;
     out.add = g.accumulate || k0 > 0;
+    out.from = k0 > 0 ? 0 : from;
     for (int64_t j0 = 0; j0 < g.n; j0 += kBlockN) {
       const int64_t n = g.n - j0 < kBlockN ? g.n - j0 : kBlockN;
       const Operand<T> b{g.b + k0 * g.b_row + j0 * g.b_col, g.b_row, g.b_col};
@@ -282,18 +294,18 @@ void Gemm(const GemmArgs<T>& args) {
   if (args.m <= 0 || args.n <= 0) return;
   if (args.n == 1) {
     Gemv<T>({args.a, args.a_row, args.a_col}, args.m, args.k, args.b, args.b_row, args.alpha,
-            args.accumulate, args.c, args.c_row);
+            args.accumulate, AddendFrom(args), args.c, args.c_row);
     return;
   }
   if (args.m == 1) {
     Gemv<T>({args.b, args.b_col, args.b_row}, args.n, args.k, args.a, args.a_col, args.alpha,
-            args.accumulate, args.c, args.c_col);
+            args.accumulate, AddendFrom(args), args.c, args.c_col);
     return;
   }
   if (args.c_col != 1 && args.c_row == 1) {  // C' = B' A'
     Multiply<T>({args.n, args.m, args.k, args.b, args.b_col, args.b_row, args.a, args.a_col,
                  args.a_row, args.c, args.c_col, args.c_row, args.alpha, args.accumulate,
-                 args.scratch});
+                 args.scratch, args.addend});
     return;
   }
   Multiply(args);

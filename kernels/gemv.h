@@ -103,10 +103,10 @@ ADJOIN_INLINE int64_t SumNextRows(const Operand<T>& a, int64_t i, int64_t m,
   return SumRows<T, 1>(a, i, column, sums), 1;
 }
 
-// y(m) = alpha * A(m,k) x(k) [+ y], y's elements `y_step` apart.
+// y(m) = alpha * A(m,k) x(k) [+ what lies `from` elements after y], y's elements `y_step` apart.
 template <typename T>
 void Gemv(const Operand<T>& matrix, int64_t m, int64_t k, const T* x, int64_t x_step, T alpha,
-          bool accumulate, T* y, int64_t y_step) {
+          bool accumulate, int64_t from, T* y, int64_t y_step) {
   T sums[8 * kWidth<T>];
   int64_t k0 = 0;
   do {
@@ -117,7 +117,7 @@ void Gemv(const Operand<T>& matrix, int64_t m, int64_t k, const T* x, int64_t x_
       const int64_t rows = SumNextRows(a, i, m, column, sums);
       for (int64_t r = 0; r < rows; ++r) {
         T* at = y + (i + r) * y_step;
-        *at = add ? Fma(alpha, sums[r], *at) : alpha * sums[r];
+        *at = add ? Fma(alpha, sums[r], at[k0 > 0 ? 0 : from]) : alpha * sums[r];
       }
       i += rows;
     }

@@ -94,7 +94,7 @@ ContractStep::Matrix ContractStep::TakeLargest(std::vector<ContractAxis> group) 
 
 ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
                            ArrayAddress b, ArrayAddress c, Mask mask, Staircase stairs, int tiled,
-                           std::string label)
+                           Epilogue epilogue, std::string label)
     : number_(static_cast<size_t>(number)),
       type_(type),
       a_(a),
@@ -104,6 +104,7 @@ ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> ax
       mask_(std::move(mask)),
       stairs_(std::move(stairs)),
       tiled_(tiled),
+      epilogue_(epilogue),
       label_(std::move(label)) {
   for (size_t i = 0; i < axes_.size(); ++i) axes_[i].number = axes_[i].outer = static_cast<int>(i);
   // Tiles and the blocks of a staircase are of rows.
@@ -188,16 +189,24 @@ int64_t ContractStep::scratch_bytes() const {
 template <typename T>
 void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inner) const {
   const auto gemm = Kernels().reduce<T>().gemm;
-  args.accumulate = args.accumulate || inner.first > 0;
+  // The first terms are added to the addend, later ones to what they left.
+  if (args.accumulate || inner.first > 0) {
+    args.accumulate = true;
+    args.addend = nullptr;
+  } else {
+    args.accumulate = args.addend != nullptr;
+  }
   if (ranges_.empty()) {
     args.m = rows.length();
     args.k = inner.length();
     args.a += rows.first * args.a_row + inner.first * args.a_col;
     args.b += inner.first * args.b_row;
     args.c += rows.first * args.c_row;
+    if (args.addend != nullptr) args.addend += rows.first * args.c_row;
     gemm(args);
     return;
   }
+  const bool later = args.accumulate && args.addend == nullptr;
   const auto range_of = [&](int64_t row) {
     const Range& range = ranges_[static_cast<size_t>(row / kStairRows)];
     if (ranges_of_columns_) return range;
@@ -213,10 +222,11 @@ void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inn
     block.m = end - i;
     block.a += i * args.a_row;
     block.c += i * args.c_row;
+    if (args.addend != nullptr) block.addend += i * args.c_row;
     i = end;
     if (ranges_of_columns_) {
       const auto fill = [&](int64_t first, int64_t last) {
-        for (int64_t r = 0; r < block.m && !args.accumulate; ++r) {
+        for (int64_t r = 0; r < block.m && !later; ++r) {
           T* row = block.c + r * args.c_row;
           if (args.c_col == 1) {
             std::fill(row + first, row + last, T{0});
@@ -232,10 +242,11 @@ void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inn
       block.a += inner.first * args.a_col;
       block.b += range.first * args.b_col + inner.first * args.b_row;
       block.c += range.first * args.c_col;
+      if (args.addend != nullptr) block.addend += range.first * args.c_col;
       gemm(block);
       continue;
     }
-    if (range.length() <= 0 && block.accumulate) continue;
+    if (range.length() <= 0 && later) continue;
     int64_t k = range.first;
     block.a += k * args.a_col;
     block.b += k * args.b_row;
@@ -247,6 +258,7 @@ void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inn
       block.a += block.k * args.a_col;
       block.b += block.k * args.b_row;
       block.accumulate = true;
+      block.addend = nullptr;
       k = last;
     } while (k < range.last);
   }
@@ -259,11 +271,13 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const S
   args.a_row = rows_.a, args.a_col = inner_.a;
   args.b_row = inner_.b, args.b_col = columns_.b;
   args.c_row = rows_.c, args.c_col = columns_.c;
-  args.alpha = 1;
+  args.alpha = static_cast<T>(epilogue_.scale);
   args.scratch = scratch;
   const T* a = reinterpret_cast<const T*>(a_.In(state));
   const T* b = reinterpret_cast<const T*>(b_.In(state));
   T* c = reinterpret_cast<T*>(c_.In(state));
+  const T* addend =
+      epilogue_.adds ? reinterpret_cast<const T*>(epilogue_.addend.In(state)) : nullptr;
   // Each loop's index; counting on is cheaper than dividing, which small products feel.
   int64_t a_at = 0, b_at = 0, c_at = 0, rest = span.batches.first * sums_;
   absl::InlinedVector<int64_t, 8> index(loops_.size());
@@ -279,6 +293,7 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const S
     args.a = a + a_at;
     args.b = b + b_at;
     args.c = c + c_at;
+    args.addend = addend == nullptr ? nullptr : addend + c_at;
     args.accumulate = at % sums_ != 0;
     RunRows(args, span.rows, span.inner);
     for (size_t i = loops_.size(); i-- > 0;) {
@@ -344,6 +359,8 @@ void ContractStep::RunMaskedCells(const RunState& state, const Range& tile) cons
   const uint8_t* mask =
       stairs_.present() ? nullptr : reinterpret_cast<const uint8_t*>(mask_.address.In(state));
   T* c = reinterpret_cast<T*>(c_.In(state));
+  const T* addend =
+      epilogue_.adds ? reinterpret_cast<const T*>(epilogue_.addend.In(state)) : nullptr;
   const size_t of = static_cast<size_t>(stairs_.of), along = static_cast<size_t>(stairs_.along);
   std::vector<int64_t> indices(axes_.size());
   const auto range_of = [&](size_t axis) {
@@ -369,7 +386,7 @@ void ContractStep::RunMaskedCells(const RunState& state, const Range& tile) cons
     set(false, out);
     int64_t at_c = 0;
     for (size_t i = 0; i < axes_.size(); ++i) at_c += axes_[i].summed ? 0 : indices[i] * axes_[i].c;
-    T sum = adds ? c[at_c] : T{0};
+    T sum{0};
     for (int64_t in = 0; in < summed; ++in) {
       set(true, in);
       int64_t at_a = 0, at_b = 0, at_mask = 0;
@@ -382,7 +399,8 @@ void ContractStep::RunMaskedCells(const RunState& state, const Range& tile) cons
                                   : mask[at_mask] != 0;
       if (takes_part) sum = std::fma(a[at_a], b[at_b], sum);
     }
-    c[at_c] = sum;
+    const T scaled = static_cast<T>(epilogue_.scale) * sum;
+    c[at_c] = adds ? c[at_c] + scaled : addend != nullptr ? addend[at_c] + scaled : scaled;
   }
 }
 

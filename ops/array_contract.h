@@ -48,11 +48,17 @@ class ContractStep final : public Step {
     int64_t checked_cells = 0;
     bool checked_by_tile = false;  // an earlier step of the same tiling computes it
   };
+  // What is stored: scale * product [+ the cells of an array that lies as c does].
+  struct Epilogue {
+    double scale = 1;
+    bool adds = false;
+    ArrayAddress addend;
+  };
   // `tiled`: the axis that the step is tiled along; -1: it is not. It is the first kept one of more
   // than one index, or a summed one.
   ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
                ArrayAddress b, ArrayAddress c, Mask mask, Staircase stairs, int tiled,
-               std::string label);
+               Epilogue epilogue, std::string label);
   int64_t scratch_bytes() const override;
   absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
@@ -104,6 +110,7 @@ class ContractStep final : public Step {
   Mask mask_;
   Staircase stairs_;
   int tiled_;
+  Epilogue epilogue_;
   std::string label_;
   Matrix rows_, columns_, inner_;
   std::vector<Loop> loops_;         // kept ones first, then summed ones

@@ -34,6 +34,7 @@ enum class ArrayOp : uint8_t {
   kReduce,    // over the axes after `shape` in the iteration space
   kContract,  // SUM over those axes of operand 0 * operand 1; operand 2, if any: the pairs that
               // take part (the first factor is 0 elsewhere, the second anything)
+              // `scale` times that, plus the last operand where it `adds`
   kGather,    // operand 0 at the positions of operands 1..: its axis `indexed[j]` takes operand j+1
               // minus origins[j]
   kScatter,   // adds operand 0's cells into zeros: output axis a comes from iteration axis
@@ -61,6 +62,8 @@ struct ArrayNode {
       origins;  // kIndex: one; kGather, kScatter: an index operand each; kSlice: an axis each
   // kContract, instead of operand 2: a mask that is a staircase. Known beforehand, so not stored.
   ArrayOperand stairs;
+  double scale = 1;
+  bool adds = false;
   bool structural = false;  // depends on nothing but extents and constants
   friend bool operator==(const ArrayNode&, const ArrayNode&) = default;
 };
@@ -72,6 +75,8 @@ class ArrayGraph {
   const ArrayNode& node(int id) const { return nodes_[static_cast<size_t>(id)]; }
   int size() const { return static_cast<int>(nodes_.size()); }
   int Add(ArrayNode node);  // the equal node's id, where there is one
+  // Computes the array from other operands, all before it. No Add may follow.
+  void Replace(int id, ArrayNode node) { nodes_[static_cast<size_t>(id)] = std::move(node); }
 
   int Constant(Value value, TypeId type);
   bool IsConstant(int id, bool value) const;

@@ -251,9 +251,10 @@ std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const Array
   // With both factors zeroed there is nothing to check.
   const bool one_zeroed = stairs.present() && !(axes[static_cast<size_t>(stairs.of)].in_b &&
                                                 axes[static_cast<size_t>(stairs.along)].in_b);
-  if (n.operands.size() > 2 || one_zeroed) {
+  const bool has_mask = n.operands.size() > (n.adds ? 3 : 2);
+  if (has_mask || one_zeroed) {
     mask.present = true;
-    if (n.operands.size() > 2) {
+    if (has_mask) {
       mask.address = AddressOf(n.operands[2].array);
       mask.strides = Along(n.operands[2], rank);
     }
@@ -268,10 +269,15 @@ std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const Array
   }
   mask.checked_by_tile = p.tiled >= 0 && by_tile_.contains(n.operands[1].array);
   if (!stairs.present()) stairs = graph_.StaircaseOf(read_cells_[static_cast<size_t>(p.id)]);
+  ContractStep::Epilogue epilogue{n.scale, n.adds, {}};
+  if (n.adds) {
+    ADJOIN_DCHECK(Along(n.operands.back(), n.shape.size()) == c);
+    epilogue.addend = AddressOf(n.operands.back().array);
+  }
   return std::make_unique<ContractStep>(
       step_number_, n.type, std::move(axes), AddressOf(n.operands[0].array),
       AddressOf(n.operands[1].array), AddressOf(p.id), std::move(mask), std::move(stairs), p.tiled,
-      Label("Contract", shape, p));
+      epilogue, Label(n.adds ? "ContractAdd" : "Contract", shape, p));
 }
 
 std::vector<ArrayIndex> ArrayCompiler::BuildIndices(const ArrayNode& n, size_t rank,

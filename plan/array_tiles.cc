@@ -274,6 +274,10 @@ void ArrayCompiler::MakeLocal(int id, const TiledSteps& tiled) {
   std::vector<int64_t> strides = StridesOf(id);
   int64_t& outermost = strides[static_cast<size_t>(tiled.axis_of.find(id)->second)];
   const int64_t width = WidthOf(graph_.node(id).type);
+  // What a product adds to lies as its own cells do.
+  const auto adds = [this](int product) { return graph_.node(product).adds; };
+  const std::vector<int>& readers = readers_[static_cast<size_t>(id)];
+  if (adds(id) || std::any_of(readers.begin(), readers.end(), adds)) return;
   if (outermost * width % kPageBytes == 0) outermost += kLineBytes / width;
   strides_[id] = std::move(strides);
 }

@@ -11,6 +11,7 @@
 #include "engine/status.h"
 #include "engine/table_version.h"
 #include "ops/grid_rows.h"
+#include "plan/array_epilogues.h"
 #include "plan/array_steps.h"
 #include "plan/grid.h"
 #include "plan/lower_rows.h"
@@ -294,6 +295,7 @@ absl::Status Builder::Build() {
   }
   size_t outputs = 0;
   for (const auto& update : update_arrays_) outputs += update.size();
+  if (options_.inline_maps) FuseEpilogues(ArrayRoots(), graph_);
   ArrayProgram arrays = CompileArrays(graph_, ArrayRoots(), outputs, options_, 0);
   program_.steps = std::move(arrays.steps);
   program_.once = std::move(arrays.once);

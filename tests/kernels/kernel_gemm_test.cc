@@ -26,12 +26,14 @@ struct Matrix {
 
 template <typename T>
 void Multiply(const KernelTable& table, int64_t m, int64_t n, int64_t k, const Matrix<T>& a,
-              const Matrix<T>& b, Matrix<T>* c, T alpha, bool accumulate) {
+              const Matrix<T>& b, Matrix<T>* c, T alpha, bool accumulate,
+              const Matrix<T>* addend = nullptr) {
   const int64_t bytes = GemmScratchBytes(m, n, k, sizeof(T));
   std::vector<unsigned char> scratch(bytes + 128, 0xab);
   unsigned char* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64);
   table.reduce<T>().gemm({m, n, k, a.values.data(), a.row, a.col, b.values.data(), b.row, b.col,
-                          c->values.data(), c->row, c->col, alpha, accumulate, aligned});
+                          c->values.data(), c->row, c->col, alpha, accumulate, aligned,
+                          addend == nullptr ? nullptr : addend->values.data()});
   for (int i = 0; i < 64 - static_cast<int>(aligned - scratch.data()) + 64; ++i) {
     if (aligned + bytes + i >= scratch.data() + scratch.size()) break;
     ASSERT_EQ(aligned[bytes + i], 0xab)
@@ -75,6 +77,15 @@ void CheckProduct(int64_t m, int64_t n, int64_t k, Form fa, Form fb, Form fc, T 
       ASSERT_TRUE(SameBits(c.values[i], first.values[i]))
           << table->isa << " " << m << "x" << n << "x" << k << " forms " << static_cast<int>(fa)
           << static_cast<int>(fb) << static_cast<int>(fc);
+    }
+    if (!accumulate) continue;
+    // The same added from elsewhere: over what C held before.
+    Matrix<T> other(m, n, fc, 4);
+    Multiply(*table, m, n, k, a, b, &other, alpha, true, &old);
+    for (int64_t i = 0; i < m * n; ++i) {
+      const size_t at = static_cast<size_t>(i / n * c.row + i % n * c.col);
+      ASSERT_TRUE(SameBits(other.values[at], c.values[at]))
+          << table->isa << " " << m << "x" << n << "x" << k << " with an addend";
     }
   }
 }

@@ -17,7 +17,8 @@ namespace {
 constexpr int64_t kBatch = 2, kRows = 300, kOther = 530, kFree = 19;
 
 struct Operands {
-  std::vector<double> a, b, c;
+  std::vector<double> a, b, c, addend = {};
+  ContractStep::Epilogue epilogue = {};
   bool skips = false;
   int tiled = -1;  // the axis
   int64_t tile = 0;
@@ -33,12 +34,12 @@ absl::Status Multiply(const std::vector<ContractAxis>& axes, const Staircase& st
   mask.checked_cells = std::ssize(run.b);
   mask.checked_by_tile = run.checked_by_tile;
   const ContractStep step(0, TypeId::kFloat64, axes, {0, 0}, {1, 0}, {2, 0}, mask, stairs,
-                          run.tiled, "test");
+                          run.tiled, run.epilogue, "test");
   run.skips = step.Describe().find("staircase") != std::string::npos;
   RunState state;
-  state.bases = {reinterpret_cast<std::byte*>(run.a.data()),
-                 reinterpret_cast<std::byte*>(run.b.data()),
-                 reinterpret_cast<std::byte*>(run.c.data())};
+  state.bases = {
+      reinterpret_cast<std::byte*>(run.a.data()), reinterpret_cast<std::byte*>(run.b.data()),
+      reinterpret_cast<std::byte*>(run.c.data()), reinterpret_cast<std::byte*>(run.addend.data())};
   ADJOIN_ASSIGN_OR_RETURN(state.scratch,
                           Buffer::Allocate(step.scratch_bytes(), std::make_shared<MemoryBudget>()));
   state.step_states.resize(1);
@@ -181,6 +182,21 @@ TEST_P(TilesTest, AddUpToTheWhole) {
   part.tile = tile;
   part.checked_by_tile = checked && tiled.tiled == 3 && !tiled.has_batch;
   ASSERT_TRUE(Multiply(axes, stairs, checked, part).ok());
+  // 0.25 * product + addend, from what the product itself was.
+  Operands fused = part;
+  fused.addend = Normal(std::ssize(whole.c), 5);
+  fused.epilogue = {0.25, true, {3, 0}};
+  for (int axis : {-1, tiled.tiled}) {
+    fused.tiled = axis;
+    fused.c.assign(whole.c.size(), std::nan(""));
+    ASSERT_TRUE(Multiply(axes, stairs, checked, fused).ok());
+    for (size_t cell = 0; cell < fused.c.size(); ++cell) {
+      const auto at = static_cast<int64_t>(cell);
+      if (with_stairs && !tiled.summed_stairs && at % y >= Ends(at / y % x)) continue;
+      const double expected = 0.25 * whole.c[cell] + fused.addend[cell];
+      ASSERT_NEAR(fused.c[cell], expected, 1e-12 * (1 + std::abs(whole.c[cell]))) << cell;
+    }
+  }
   const bool kept = !axes[static_cast<size_t>(tiled.tiled)].summed;
   for (int64_t cell = 0; cell < std::ssize(whole.c); ++cell) {
     const double value = part.c[static_cast<size_t>(cell)];
@@ -199,6 +215,16 @@ TEST_P(TilesTest, AddUpToTheWhole) {
   ASSERT_TRUE(Multiply(axes, stairs, checked, part).ok());
   for (int64_t i = 0; i < x; ++i)
     EXPECT_EQ(std::isfinite(part.c[static_cast<size_t>(i * kFree)]), y - 1 >= Ends(i)) << i;
+  fused.b = part.b;
+  ASSERT_TRUE(Multiply(axes, stairs, checked, fused).ok());
+  for (int64_t i = 0; i < x; ++i) {
+    const auto at = static_cast<size_t>(i * kFree);
+    if (y - 1 < Ends(i)) {
+      EXPECT_FALSE(std::isfinite(fused.c[at])) << i;
+    } else {
+      EXPECT_NEAR(fused.c[at], 0.25 * whole.c[at] + fused.addend[at], 1e-9) << i;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "ops/vector.h"
+#include "plan/array_epilogues.h"
 #include "plan/array_steps.h"
 
 namespace adjoin {
@@ -358,6 +359,13 @@ class RandomGraph {
   }
 
   size_t tilings() const { return tilings_; }
+  // How many products add to an array from now on.
+  int FuseEpilogues() {
+    adjoin::FuseEpilogues(roots_, graph_);
+    int count = 0;
+    for (int id = 0; id < graph_.size(); ++id) count += graph_.node(id).adds ? 1 : 0;
+    return count;
+  }
 
   void RunSteps(const ArrayProgram& program) {
     auto tiling = program.tilings.begin();
@@ -757,9 +765,30 @@ class RandomGraph {
       cells[static_cast<size_t>(cell++ / times)] +=
           At(arrays[0], offset[0]) * At(arrays[1], offset[1]);
     });
-    Add(std::move(n), std::move(cells),
-        MagnitudeOf(values_[Index(a)]) * MagnitudeOf(values_[Index(b)]) *
-            static_cast<double>(times));
+    const int product = Add(std::move(n), std::move(cells),
+                            MagnitudeOf(values_[Index(a)]) * MagnitudeOf(values_[Index(b)]) *
+                                static_cast<double>(times));
+    if (product >= 0 && OneIn(2)) AddUpdate(product);
+  }
+
+  // x + a product, or x - 3 times it: an epilogue, if nothing else reads the product.
+  void AddUpdate(int product) {
+    const Extents shape = node(product).shape;
+    const auto whole = [&](int array) {
+      ArrayOperand o{array, {}};
+      for (size_t k = 0; k < shape.size(); ++k) o.axes.push_back(static_cast<int>(k));
+      return o;
+    };
+    const int x = AddInput(shape, TypeId::kFloat64, -3, 4);
+    ArrayOperand term = whole(product);
+    if (OneIn(2)) {
+      const int three = AddConstant(Value::Float(3), TypeId::kFloat64);
+      AddMapOf(ScalarOp::kMultiply, TypeId::kFloat64, shape, {term, {three, {}}});
+      term = whole(graph_.size() - 1);
+      if (node(term.array).scalar != ScalarOp::kMultiply) return;
+    }
+    AddMapOf(OneIn(2) ? ScalarOp::kAdd : ScalarOp::kSubtract, TypeId::kFloat64, shape,
+             {whole(x), term});
   }
 
   // One axis of an array by positions along an axis of another extent, or of its own.
@@ -871,6 +900,7 @@ class RandomGraph {
 
 TEST(CompileArraysTest, RandomGraphsHaveTheirCells) {
   size_t tilings = 0;
+  int fused = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE(seed);
     RandomGraph graph(seed);
@@ -888,8 +918,17 @@ TEST(CompileArraysTest, RandomGraphsHaveTheirCells) {
         }
       }
     }
+    fused += graph.FuseEpilogues();
+    for (RuleUse tile : {RuleUse::kOff, RuleUse::kForce}) {
+      SCOPED_TRACE("fused epilogues");
+      PlanOptions options;
+      options.tile = tile;
+      graph.Check(options);
+      if (testing::Test::HasFailure()) return;
+    }
     tilings += graph.tilings();
   }
+  EXPECT_GT(fused, 100);
   EXPECT_GT(tilings, 1000);
 }
 
