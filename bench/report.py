@@ -100,6 +100,19 @@ def met(ok):
     return "yes" if ok else "**no**"
 
 
+def profile(timed):
+    """Shares of one run by kind of step; the steps' own times, so clocks and all that lies between them are left out."""
+    kinds = {"products": ("Contract", "ContractAdd"), "row regions": ("Rows",), "maps": ("Map",), "reductions": ("Reduce",),
+             "gathers, scatters": ("Gather", "Scatter")}
+    rows = []
+    for r in timed:
+        steps = dict(r["profile"])
+        total = sum(steps.values())
+        parts = [sum(steps.pop(name, 0) for name in names) for names in kinds.values()]
+        rows.append([label(r), digits(total)] + [f"{part / total:.0%}" for part in parts + [sum(steps.values())]])
+    return table(["workload", "all steps, ms", *kinds, "other"], rows)
+
+
 def tables(records):
     timed = [r for r in records if r["bench"] != "kernel"]
     kernels = {(r["size"], r["dtype"]): r for r in records if r["bench"] == "kernel"}
@@ -132,6 +145,10 @@ def tables(records):
 ![ours / JAX](report.svg)
 
 {times}
+
+### Where the time goes
+
+{profile(timed)}
 
 ### Planning
 
