@@ -18,10 +18,24 @@ namespace {
 constexpr double kFewestFlops = 4e6;
 constexpr double kFlopsPerPart = 2e6;
 constexpr int64_t kMostParts = 16;
-// Each part of rows packs b for itself: not worth it for fewer. They are cut at a multiple of every
-// kernel's tile.
-constexpr int64_t kFewestRows = 48;
-constexpr int64_t kRowStep = 24;
+// Of the dimension that is cut: not worth it for fewer.
+constexpr int64_t kFewestOfPart = 48;
+// Parts of the packed factor's free dimension each pack what is theirs; parts of the other one each
+// pack all of it. So that one is cut only where it makes more parts, and the packed one less than
+// these. All parts on one thread, in the time of the whole product (AVX2):
+//                                          packed dimension           the other
+//   [768 x 128] [128 x 512], f32 and f64   10 parts, 1.01 and 1.02    16 parts, 1.11 and 1.15
+//   [768 x 128] [128 x 128]                 2        1.01 and 1.01    12        1.05 and 1.06
+//   [768 x 512] [512 x 128]                 2        1.01 and 1.01    16        1.09 and 1.10
+//   [1024 x 384] [384 x 384]                8        1.02 and 1.05    16        1.09 and 1.08
+// Where both factors are packed, the one that makes more parts is cut:
+//   [512 x 768] [768 x 128]                 2        1.06 and 1.09    10        1.09 and 1.11
+//   [128 x 768] [768 x 512]                10        1.07 and 1.11     2        1.05 and 1.06
+//   [128 x 768] [768 x 128]                 2        1.00 and 1.04     2        1.03 and 1.03
+constexpr int64_t kEnoughParts = 8;
+// They are cut at multiples of every kernel's tile.
+constexpr int64_t kPackedStep = 32;
+constexpr int64_t kOtherStep = 24;
 
 // Rows of a block that shares one range of a staircase. Fewer skip more, but read more of b again:
 // [512 x 512] [512 x 64] in f64 takes 0.57 ms with blocks of 48 rows, 0.53 with 96, 0.69 with 192,
@@ -56,13 +70,13 @@ struct ContractStep::State final : StepState {
   bool needs_mask = false;  // of the run whose tiles are under way
 };
 
-// A part of a run: of its batches, or of its rows.
 struct ContractStep::Context {
   const ContractStep* step;
   RunState* state;
   Span span;
   int64_t parts;
-  bool by_row;
+  Range Span::*cut;  // what parts have ranges of,
+  int64_t unit;      // in multiples of this
 };
 
 // Joins neighbours, makes the largest run of `group` the matrix dimension and loops over the rest.
@@ -267,7 +281,7 @@ void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inn
 template <typename T>
 void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const Span& span) const {
   GemmArgs<T> args{};
-  args.n = columns_.extent;
+  args.n = span.columns.length();
   args.a_row = rows_.a, args.a_col = inner_.a;
   args.b_row = inner_.b, args.b_col = columns_.b;
   args.c_row = rows_.c, args.c_col = columns_.c;
@@ -279,7 +293,8 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const S
   const T* addend =
       epilogue_.adds ? reinterpret_cast<const T*>(epilogue_.addend.In(state)) : nullptr;
   // Each loop's index; counting on is cheaper than dividing, which small products feel.
-  int64_t a_at = 0, b_at = 0, c_at = 0, rest = span.batches.first * sums_;
+  int64_t a_at = 0, rest = span.batches.first * sums_;
+  int64_t b_at = span.columns.first * columns_.b, c_at = span.columns.first * columns_.c;
   absl::InlinedVector<int64_t, 8> index(loops_.size());
   for (size_t i = loops_.size(); i-- > 0;) {
     const Loop& l = loops_[i];
@@ -307,7 +322,7 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const S
 }
 
 ContractStep::Span ContractStep::Whole() const {
-  return {{0, batches_}, {0, rows_.extent}, {0, inner_.extent}};
+  return {{0, batches_}, {0, rows_.extent}, {0, columns_.extent}, {0, inner_.extent}};
 }
 
 ContractStep::Span ContractStep::TileOf(int64_t first, int64_t last) const {
@@ -323,17 +338,37 @@ ContractStep::Span ContractStep::TileOf(int64_t first, int64_t last) const {
 void ContractStep::RunPart(void* context, int64_t part, int slot) {
   const Context& c = *static_cast<Context*>(context);
   Span span = c.span;
-  Range& cut = c.by_row ? span.rows : span.batches;
-  const int64_t step = c.by_row ? kRowStep : 1;
-  const int64_t pieces = (cut.length() + step - 1) / step;
-  cut = {cut.first + pieces * part / c.parts * step,
-         std::min(cut.last, cut.first + pieces * (part + 1) / c.parts * step)};
+  Range& cut = span.*c.cut;
+  const int64_t units = (cut.length() + c.unit - 1) / c.unit;
+  cut = {cut.first + units * part / c.parts * c.unit,
+         std::min(cut.last, cut.first + units * (part + 1) / c.parts * c.unit)};
   std::byte* scratch = c.state->Scratch(slot);
   if (c.step->type_ == TypeId::kFloat32) {
     c.step->RunBatches<float>(*c.state, scratch, span);
   } else {
     c.step->RunBatches<double>(*c.state, scratch, span);
   }
+}
+
+// Cuts the rows or the columns of each batch into at most `wanted` parts.
+void ContractStep::CutMatrix(int64_t wanted, Context& context) const {
+  const auto parts_of = [&](Range Span::*cut) {
+    // A block of a staircase's rows has a range of columns of its own.
+    const bool whole = cut == &Span::columns && ranges_of_columns_ && !ranges_.empty();
+    const int64_t length = (context.span.*cut).length();
+    return whole ? 1 : std::clamp<int64_t>(length / kFewestOfPart, 1, wanted);
+  };
+  // The kernel packs the factor along whose dimension c's cells lie side by side, and the other one
+  // where that lies across.
+  const bool packs_a = rows_.c == 1 && columns_.c != 1;
+  const bool packs_both = (packs_a ? columns_.b : rows_.a) == 1;
+  Range Span::*packed = packs_a ? &Span::rows : &Span::columns;
+  Range Span::*other = packs_a ? &Span::columns : &Span::rows;
+  const int64_t enough = packs_both ? kMostParts : kEnoughParts;
+  const bool cuts_packed = parts_of(packed) >= std::min(parts_of(other), enough);
+  context.cut = cuts_packed ? packed : other;
+  context.unit = cuts_packed ? kPackedStep : kOtherStep;
+  context.parts = parts_of(context.cut);
 }
 
 // Parts follow from the work alone.
@@ -345,9 +380,8 @@ void ContractStep::RunSpan(RunState& state, const Span& span) const {
       flops < kFewestFlops
           ? 1
           : std::min<int64_t>(static_cast<int64_t>(flops / kFlopsPerPart), kMostParts);
-  Context context{this, &state, span, wanted, span.batches.length() < wanted};
-  if (context.by_row)
-    context.parts = std::clamp<int64_t>(span.rows.length() / kFewestRows, 1, wanted);
+  Context context{this, &state, span, wanted, &Span::batches, 1};
+  if (span.batches.length() < wanted) CutMatrix(wanted, context);
   state.RunParts(context.parts, &ContractStep::RunPart, &context);
 }
 

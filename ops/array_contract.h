@@ -83,7 +83,7 @@ class ContractStep final : public Step {
     int outer;
   };
   struct Span {  // of a product: what a tile, or a part of it, computes
-    Range batches, rows, inner;
+    Range batches, rows, columns, inner;
   };
   struct State;
   struct Context;
@@ -91,6 +91,7 @@ class ContractStep final : public Step {
   void FindRanges();
   Span Whole() const;
   Span TileOf(int64_t first, int64_t last) const;
+  void CutMatrix(int64_t wanted, Context& context) const;
   void RunSpan(RunState& state, const Span& span) const;
   static void RunPart(void* context, int64_t part, int slot);
   template <typename T>

@@ -242,5 +242,54 @@ INSTANTIATE_TEST_SUITE_P(
                           std::get<2>(test.param) ? "_stairs" : "", "_", std::get<3>(test.param));
     });
 
+// Cut into parts a product has the bits of one computed a few rows at a time, which is not cut.
+struct CutCase {
+  int64_t batch, rows, columns;
+};
+class CutTest : public testing::TestWithParam<std::tuple<CutCase, bool>> {};
+
+TEST_P(CutTest, KeepsBits) {
+  const auto& [sizes, turned] = GetParam();
+  constexpr int64_t kInner = 300;
+  const auto& [batch, rows, columns] = sizes;
+  const auto axes_of = [&, turned = turned, columns = columns](int64_t batches, int64_t m) {
+    return std::vector<ContractAxis>{
+        {batches, m * kInner, kInner * columns, m * columns, true, true, false},
+        {m, kInner, 0, turned ? 1 : columns, true, false, false},
+        {columns, 0, 1, turned ? m : 1, false, true, false},
+        {kInner, 1, columns, 0, true, true, true}};
+  };
+  Operands whole{Normal(batch * rows * kInner, 1), Normal(batch * kInner * columns, 2), {}};
+  whole.c.assign(static_cast<size_t>(batch * rows * columns), std::nan(""));
+  ASSERT_TRUE(Multiply(axes_of(batch, rows), {}, false, whole).ok());
+  constexpr int64_t kFew = 6;
+  for (int64_t q = 0; q < batch; ++q) {
+    for (int64_t first = 0; first < rows; first += kFew) {
+      const int64_t m = std::min(kFew, rows - first);
+      const auto a = whole.a.begin() + (q * rows + first) * kInner;
+      const auto b = whole.b.begin() + q * kInner * columns;
+      Operands few{{a, a + m * kInner}, {b, b + kInner * columns}, {}};
+      few.c.assign(static_cast<size_t>(m * columns), std::nan(""));
+      ASSERT_TRUE(Multiply(axes_of(1, m), {}, false, few).ok());
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < columns; ++j) {
+          const int64_t at = turned ? j * rows + first + i : (first + i) * columns + j;
+          const double value = whole.c[static_cast<size_t>(q * rows * columns + at)];
+          const double expected = few.c[static_cast<size_t>(turned ? j * m + i : i * columns + j)];
+          ASSERT_TRUE(SameBits(value, expected)) << q << ": " << first + i << "," << j;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CutTest,
+                         testing::Combine(testing::Values(CutCase{1, 128, 400},  // by columns,
+                                                          CutCase{1, 65, 196},   // few of them,
+                                                          CutCase{3, 50, 500},   // of a batch,
+                                                          CutCase{1, 500, 98},   // by rows
+                                                          CutCase{3, 400, 50}),
+                                          testing::Bool()));
+
 }  // namespace
 }  // namespace adjoin
