@@ -1,13 +1,10 @@
 #include "bench/workload.h"
 
-#include <malloc.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "adjoin/database.h"
 #include "adjoin/error.h"
+#include "bench/resident.h"
 #include "bench/roof.h"
 
 namespace adjoin::bench {
@@ -35,22 +33,6 @@ constexpr int64_t kMaxRuns = 5000;              // a round
 
 double Milliseconds(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-// A line of /proc/self/status in bytes: VmRSS is what is resident, VmHWM the most that was.
-int64_t ResidentBytes(std::string_view line) {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    int64_t kilobytes = 0;
-    if (word == line && status >> kilobytes) return kilobytes * 1024;
-  }
-  return 0;
-}
-
-// Makes VmHWM start again from what is resident, after freed memory went back to the system.
-void ResetResidentPeak() {
-  malloc_trim(0);
-  std::ofstream("/proc/self/clear_refs") << "5";
 }
 
 absl::StatusOr<double> Number(Connection& connection, const std::string& sql) {
@@ -119,7 +101,7 @@ absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& worklo
   if (!database.ok()) return database.status();
   Timed timed(options, workload.flops);
   ResetResidentPeak();
-  timed.resident_before_ = ResidentBytes("VmRSS:");
+  timed.resident_before_ = ResidentBytes();
   auto connection = Connect(*database, options);
   if (!connection.ok()) return connection.status();
   if (absl::Status made = workload.create(*connection); !made.ok()) return made;
@@ -201,7 +183,7 @@ Json ProfileOf(const std::string& explained) {
 }
 
 Json Timed::Record(const std::string& name) const {
-  const int64_t resident = ResidentBytes("VmHWM:");
+  const int64_t resident = ResidentPeakBytes();
   std::vector<double> sorted = times_;
   std::sort(sorted.begin(), sorted.end());
   const double min_ms = sorted.front(), median_ms = sorted[sorted.size() / 2];

@@ -18,6 +18,10 @@ Vector Gather(const Vector& from, const int32_t* rows, int64_t n, BatchArena& ar
     out.data = GatherValues(from.as<decltype(zero)>(), rows, n, arena);
   });
   if (from.valid != nullptr) out.valid = GatherValues(from.valid, rows, n, arena);
+  if (from.codes != nullptr) {
+    out.codes = GatherValues(from.codes, rows, n, arena);
+    out.column = from.column;
+  }
   return out;
 }
 

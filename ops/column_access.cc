@@ -41,7 +41,7 @@ Vector ReadColumn(const Column& column, int64_t begin, int64_t n, BatchArena& ar
   const Dictionary& dictionary = *column.dictionary();
   for (int64_t i = 0; i < n; ++i)
     text[i] = out.is_null(i) ? std::string_view() : dictionary.at(codes[i]);
-  out.data = text;
+  out.data = text, out.codes = codes, out.column = &column;
   return out;
 }
 
@@ -57,10 +57,11 @@ Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool o
     std::string_view* text = arena.Make<std::string_view>(n);
     const int32_t* codes = column.values<int32_t>();
     const Dictionary& dictionary = *column.dictionary();
+    const int32_t* taken = TakeValues(codes, rows, n, arena.Make<int32_t>(n));
     for (int64_t i = 0; i < n; ++i) {
-      text[i] = out.is_null(i) ? std::string_view() : dictionary.at(codes[rows[i]]);
+      text[i] = out.is_null(i) ? std::string_view() : dictionary.at(taken[i]);
     }
-    out.data = text;
+    out.data = text, out.codes = taken, out.column = &column;
     return out;
   }
   WithElementType(column.type(), [&](auto zero) {
@@ -190,11 +191,35 @@ int32_t ColumnChunk::Intern(std::string_view text) {
   return recent.code;
 }
 
-void ColumnChunk::AppendText(const Vector& values, int64_t n) {
-  if (dictionary_ == nullptr) {
-    dictionary_ = std::make_unique<Dictionary>();
-    recent_.resize(1024);
+// Gives the codes so far to a dictionary of this chunk's own, of the strings that occur.
+void ColumnChunk::LeaveBorrowed() {
+  dictionary_ = std::make_unique<Dictionary>();
+  recent_.resize(1024);
+  if (borrowed_ == nullptr) return;
+  std::vector<int32_t> map(static_cast<size_t>(borrowed_->size()), -1);
+  auto* codes = reinterpret_cast<int32_t*>(data_.data());
+  for (int64_t i = 0; i < length_; ++i) {
+    if (!valid_.empty() && valid_[i] == 0) {
+      codes[i] = 0;
+      continue;
+    }
+    int32_t& code = map[codes[i]];
+    if (code < 0) code = dictionary_->Intern(borrowed_->at(codes[i]));
+    codes[i] = code;
   }
+  borrowed_ = nullptr;
+}
+
+void ColumnChunk::AppendText(const Vector& values, int64_t n) {
+  if (values.codes != nullptr && dictionary_ == nullptr) {
+    if (length_ == 0) borrowed_ = values.column->dictionary();
+    if (borrowed_ == values.column->dictionary()) {
+      const auto* bytes = reinterpret_cast<const std::byte*>(values.codes);
+      data_.insert(data_.end(), bytes, bytes + n * static_cast<int64_t>(sizeof(int32_t)));
+      return;
+    }
+  }
+  if (dictionary_ == nullptr) LeaveBorrowed();
   const size_t old = data_.size();
   data_.resize(old + static_cast<size_t>(n) * sizeof(int32_t));
   auto* codes = reinterpret_cast<int32_t*>(data_.data() + old);
@@ -210,9 +235,25 @@ void ColumnAssembler::Add(ColumnChunk chunk) {
   chunks_.push_back(std::move(chunk));
 }
 
-void ColumnAssembler::RemapText(Dictionary& dictionary) {
+// The dictionary that all chunks have borrowed, where `rows` rows are worth keeping it; else null.
+std::shared_ptr<const Dictionary> ColumnAssembler::BorrowedByAll(int64_t rows) const {
+  if (chunks_.empty()) return nullptr;
+  const std::shared_ptr<const Dictionary>& first = chunks_[0].borrowed_;
+  for (const ColumnChunk& chunk : chunks_) {
+    if (chunk.borrowed_ != first) return nullptr;
+  }
+  // Not for a few rows: who reads or exports a column may look at all of its dictionary.
+  if (first == nullptr || first->size() == 0 || first->size() > 4 * rows) return nullptr;
+  return first;
+}
+
+// Gives all chunks codes of one new dictionary.
+std::shared_ptr<const Dictionary> ColumnAssembler::MergeText() {
+  auto merged = std::make_shared<Dictionary>();
+  Dictionary& dictionary = *merged;
   std::vector<int32_t> map;
   for (ColumnChunk& chunk : chunks_) {
+    if (chunk.dictionary_ == nullptr) chunk.LeaveBorrowed();
     map.assign(1, 0);  // a chunk of NULLs alone has no entries
     map.resize(static_cast<size_t>(std::max(1, chunk.dictionary_->size())));
     for (int32_t c = 0; c < chunk.dictionary_->size(); ++c)
@@ -220,6 +261,8 @@ void ColumnAssembler::RemapText(Dictionary& dictionary) {
     auto* codes = reinterpret_cast<int32_t*>(chunk.data_.data());
     for (int64_t i = 0; i < chunk.length_; ++i) codes[i] = map[codes[i]];
   }
+  if (dictionary.size() == 0) dictionary.Intern("");  // code 0 is under every NULL
+  return merged;
 }
 
 absl::StatusOr<std::shared_ptr<Buffer>> ColumnAssembler::Validity(
@@ -246,11 +289,10 @@ absl::StatusOr<ColumnRef> ColumnAssembler::Finish(const std::shared_ptr<MemoryBu
                                                   int64_t skip, int64_t limit) {
   skip = std::min(skip, length_);
   const int64_t rows = limit < 0 ? length_ - skip : std::min(limit, length_ - skip);
-  std::shared_ptr<Dictionary> dictionary;
+  std::shared_ptr<const Dictionary> dictionary;
   if (type_ == TypeId::kText) {
-    dictionary = std::make_shared<Dictionary>();
-    RemapText(*dictionary);
-    if (dictionary->size() == 0) dictionary->Intern("");  // code 0 is under every NULL
+    dictionary = BorrowedByAll(rows);
+    if (dictionary == nullptr) dictionary = MergeText();
   }
   ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> validity, Validity(budget, skip, rows));
   const int64_t width = WidthOf(type_);

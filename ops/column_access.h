@@ -59,6 +59,7 @@ class ColumnChunk {
   friend class ColumnAssembler;
   int32_t Intern(std::string_view text);
   void AppendText(const Vector& values, int64_t n);
+  void LeaveBorrowed();
   struct Recent {
     const char* text = nullptr;
     int32_t code = -1;
@@ -68,7 +69,8 @@ class ColumnChunk {
   std::vector<std::byte> data_;  // text: codes of dictionary_
   std::vector<uint8_t> valid_;   // empty: no NULLs so far
   std::unique_ptr<Dictionary> dictionary_;
-  std::vector<Recent> recent_;  // codes by address of the text, to be checked
+  std::shared_ptr<const Dictionary> borrowed_;  // in its place while all text is from one column
+  std::vector<Recent> recent_;                  // codes by address of the text, to be checked
 };
 
 class ColumnAssembler {
@@ -84,7 +86,8 @@ class ColumnAssembler {
  private:
   absl::StatusOr<std::shared_ptr<Buffer>> Validity(const std::shared_ptr<MemoryBudget>& budget,
                                                    int64_t skip, int64_t rows) const;
-  void RemapText(Dictionary& dictionary);
+  std::shared_ptr<const Dictionary> BorrowedByAll(int64_t rows) const;
+  std::shared_ptr<const Dictionary> MergeText();
   TypeId type_;
   int64_t length_ = 0;
   int64_t bytes_ = 0;

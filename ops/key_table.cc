@@ -58,6 +58,19 @@ uint32_t HashText(std::string_view text) {
   return static_cast<uint32_t>(hash ^ (hash >> 32));
 }
 
+// What is known of the strings of a key's dictionary, by code; null where that is not worth it.
+int32_t* KnownIds(const Vector& key, TextIds& texts) {
+  // A block of 65,536 rows has a table of its own, and would have to write four ids a row.
+  constexpr int32_t kMostIds = 1 << 18;
+  const std::shared_ptr<const Dictionary>& dictionary = key.column->dictionary();
+  if (dictionary->size() > kMostIds) return nullptr;
+  if (texts.dictionary != dictionary) {
+    texts.ids.assign(static_cast<size_t>(dictionary->size()), -1);
+    texts.dictionary = dictionary;
+  }
+  return texts.ids.data();
+}
+
 template <typename T>
 T FromWord(uint64_t word) {
   if constexpr (std::is_same_v<T, float>) return std::bit_cast<float>(static_cast<uint32_t>(word));
@@ -153,18 +166,26 @@ void KeyTable::Encode(std::span<const Vector> keys, int64_t n, KeyScratch& scrat
     const Field& field = fields_[k];
     const Vector& key = keys[k];
     uint64_t* words = scratch.words.data() + field.word * n;
+    int32_t* known = nullptr;
+    if (key.codes != nullptr) {
+      scratch.texts.resize(texts.size());
+      known = KnownIds(key, scratch.texts[field.text]);
+    }
     WithElementType(field.type, [&](auto zero) {
       using T = decltype(zero);
       const T* values = key.as<T>();
       for (int64_t r = 0; r < n; ++r) {
         if (key.is_null(r)) continue;
         if constexpr (std::is_same_v<T, std::string_view>) {
-          int32_t code;
-          if constexpr (kAdd) {
-            code = texts[field.text].FindOrAdd(values[r]);
-          } else {
-            code = texts[field.text].Find(values[r]);
-            scratch.absent[r] |= code < 0 ? 1 : 0;
+          int32_t code = known == nullptr ? -1 : known[key.codes[r]];
+          if (code < 0) {
+            if constexpr (kAdd) {
+              code = texts[field.text].FindOrAdd(values[r]);
+            } else {
+              code = texts[field.text].Find(values[r]);
+              scratch.absent[r] |= code < 0 ? 1 : 0;
+            }
+            if (known != nullptr) known[key.codes[r]] = code;
           }
           words[r] |= uint64_t{static_cast<uint32_t>(code)} << field.shift;
         } else {

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "engine/column.h"
 #include "ops/arena.h"
 #include "ops/vector.h"
 
@@ -37,12 +39,19 @@ class TextTable {
   TextArena arena_;
 };
 
-// Buffers that a lookup needs. One a thread.
+// The ids in a TextTable of the strings of one column's dictionary.
+struct TextIds {
+  std::shared_ptr<const Dictionary> dictionary;
+  std::vector<int32_t> ids;  // by code; -1 where not found so far
+};
+
+// Buffers that a lookup needs. One a thread, and one a table.
 struct KeyScratch {
   std::vector<uint64_t> words;  // word-major
   std::vector<uint64_t> hashes;
   std::vector<uint8_t> absent;  // Find: rows with text the table has never seen
   std::vector<uint64_t> nulls;  // bit k of row r: key k is NULL
+  std::vector<TextIds> texts;   // by TEXT key
 };
 
 class KeyTable {

@@ -8,6 +8,8 @@
 
 namespace adjoin {
 
+class Column;
+
 // Bytes of one element of a Vector: BOOLEAN is uint8_t 0 or 1, TEXT is std::string_view.
 constexpr int64_t VectorWidth(TypeId type) {
   switch (type) {
@@ -33,6 +35,10 @@ struct Vector {
   TypeId type = TypeId::kBool;
   const void* data = nullptr;
   const uint8_t* valid = nullptr;
+  // TEXT that was read from a column: the values' codes in its dictionary, readable also under a
+  // NULL. Null for text that was computed.
+  const int32_t* codes = nullptr;
+  const Column* column = nullptr;
 
   template <typename T>
   const T* as() const {

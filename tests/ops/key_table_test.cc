@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "ops/column_access.h"
 #include "ops/pair_groups.h"
 
 namespace adjoin {
@@ -107,6 +108,47 @@ TEST(KeyTableTest, TextPastOneBatchAndReusedAddresses) {
   }
   BatchArena arena;
   EXPECT_EQ(table.Key(0, 2999, 1, arena).as<std::string_view>()[0], "key-2999");
+}
+
+ColumnRef TextColumn(const std::vector<std::string>& texts) {
+  ColumnBuilder builder(TypeId::kText, std::make_shared<MemoryBudget>());
+  for (const std::string& text : texts) {
+    EXPECT_TRUE(builder.Append(text.empty() ? Value() : Value::Text(text)).ok());
+  }
+  return *builder.Finish();
+}
+
+// Codes of two dictionaries and computed text, in turn, against the same strings without codes.
+TEST(KeyTableTest, CodesOfTextFindWhatTheStringsFind) {
+  const ColumnRef columns[] = {TextColumn({"a", "b", "", "a", "c", "b"}),
+                               TextColumn({"c", "", "d", "a", "d", "e"})};
+  const auto without_codes = [](Vector key) {
+    key.codes = nullptr, key.column = nullptr;
+    return key;
+  };
+  for (const int num_keys : {1, 2}) {
+    const std::vector<TypeId> types(static_cast<size_t>(num_keys), TypeId::kText);
+    KeyTable coded(types), plain(types);
+    KeyScratch coded_scratch, plain_scratch;
+    BatchArena arena;
+    for (int round = 0; round < 6; ++round) {
+      std::vector<Vector> keys, plain_keys;
+      for (int k = 0; k < num_keys; ++k) {
+        keys.push_back(ReadColumn(*columns[(round + k) % 2], 0, 6, arena));
+        plain_keys.push_back(without_codes(keys[k]));
+        if (round % 3 == 2) keys[k] = plain_keys[k];
+      }
+      std::vector<int64_t> ids(6), expected(6);
+      coded.Find(keys, 6, ids.data(), coded_scratch);
+      plain.Find(plain_keys, 6, expected.data(), plain_scratch);
+      EXPECT_EQ(ids, expected);
+      coded.FindOrAdd(keys, 6, ids.data());
+      plain.FindOrAdd(plain_keys, 6, expected.data());
+      EXPECT_EQ(ids, expected);
+      coded.Find(keys, 6, ids.data(), coded_scratch);
+      EXPECT_EQ(ids, expected);
+    }
+  }
 }
 
 TEST(PairGroupsTest, MatrixHandsOverToHashing) {

@@ -1,0 +1,14 @@
+// What a process has in memory, by /proc/self.
+#pragma once
+
+#include <cstdint>
+
+namespace adjoin::bench {
+
+int64_t ResidentBytes();      // now (VmRSS)
+int64_t ResidentPeakBytes();  // the most since the last reset (VmHWM)
+
+// Starts the peak again from what is resident, after freed memory went back to the system.
+void ResetResidentPeak();
+
+}  // namespace adjoin::bench
