@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ranges>
+#include <utility>
 
 namespace adjoin {
 namespace {
@@ -42,20 +43,24 @@ bool WindowPartition::IsNumber(int64_t group) const {
   });
 }
 
+// Floats are moved and then compared, as PostgreSQL does: an infinity stays where it is, whatever
+// the offset, and so does a number that the offset is too small for.
 int WindowPartition::Compare(int64_t group, int64_t other, Distance offset) const {
   const int64_t from = row_of_group(group), to = row_of_group(other);
-  const auto sign = [this](auto distance, auto limit) {
-    if (descending_) distance = -distance;
-    return distance < limit ? -1 : distance > limit ? 1 : 0;
+  const auto sign = [this](auto key, auto bound) {
+    if (descending_) std::swap(key, bound);
+    return key < bound ? -1 : key > bound ? 1 : 0;
   };
   return WithElementType(range_key_->type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_floating_point_v<T>) {
       const T* key = range_key_->as<T>();
-      return sign(static_cast<double>(key[to]) - static_cast<double>(key[from]), offset.real);
+      const double distance = descending_ ? -offset.real : offset.real;
+      return sign(static_cast<double>(key[to]), static_cast<double>(key[from]) + distance);
     } else if constexpr (std::is_integral_v<T>) {
       const T* key = range_key_->as<T>();
-      return sign(static_cast<__int128>(key[to]) - key[from], static_cast<__int128>(offset.whole));
+      const __int128 distance = offset.whole;
+      return sign(static_cast<__int128>(key[to]), key[from] + (descending_ ? -distance : distance));
     } else {
       return 0;
     }
@@ -64,13 +69,11 @@ int WindowPartition::Compare(int64_t group, int64_t other, Distance offset) cons
 
 // NULL and NaN have no distance to a number: there the order alone decides.
 bool WindowPartition::AtLeast(int64_t group, int64_t other, Distance offset) const {
-  if (group == other) return offset.whole <= 0 && offset.real <= 0;
   if (!IsNumber(other)) return other > group;
   return Compare(group, other, offset) >= 0;
 }
 
 bool WindowPartition::AtMost(int64_t group, int64_t other, Distance offset) const {
-  if (group == other) return offset.whole >= 0 && offset.real >= 0;
   if (!IsNumber(other)) return other < group;
   return Compare(group, other, offset) <= 0;
 }

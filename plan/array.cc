@@ -22,6 +22,10 @@ uint64_t HashOf(const ArrayNode& n) {
   return h;
 }
 
+// As SQL has them: NaN equals NaN and is above every number.
+bool Equal(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool Less(double a, double b) { return !std::isnan(a) && (std::isnan(b) || a < b); }
+
 double Apply(ScalarOp op, const double* a) {
   switch (op) {
     case ScalarOp::kAdd:
@@ -31,13 +35,13 @@ double Apply(ScalarOp op, const double* a) {
     case ScalarOp::kMultiply:
       return a[0] * a[1];
     case ScalarOp::kEqual:
-      return a[0] == a[1];
+      return Equal(a[0], a[1]);
     case ScalarOp::kNotEqual:
-      return a[0] != a[1];
+      return !Equal(a[0], a[1]);
     case ScalarOp::kLess:
-      return a[0] < a[1];
+      return Less(a[0], a[1]);
     case ScalarOp::kLessEqual:
-      return a[0] <= a[1];
+      return !Less(a[1], a[0]);
     case ScalarOp::kAnd:
       return a[0] != 0 && a[1] != 0;
     case ScalarOp::kOr:
@@ -53,11 +57,21 @@ double Apply(ScalarOp op, const double* a) {
   }
 }
 
-bool CanEvaluate(ScalarOp op) {
-  switch (op) {
+// Whether doubles compute it as the kernels do: not the roundings of REAL, nor integers near the
+// ends of their types.
+bool CanEvaluate(const ArrayNode& n) {
+  if (n.op == ArrayOp::kIndex || n.op == ArrayOp::kReduce) return true;
+  if (n.op == ArrayOp::kConstant) {
+    constexpr int64_t kSmall = int64_t{1} << 31;
+    const Value& v = n.constant;
+    return !v.is_int() || (v.as_int() >= -kSmall && v.as_int() <= kSmall);
+  }
+  if (n.op != ArrayOp::kMap) return false;
+  switch (n.scalar) {
     case ScalarOp::kAdd:
     case ScalarOp::kSubtract:
     case ScalarOp::kMultiply:
+      return n.type != TypeId::kFloat32;
     case ScalarOp::kEqual:
     case ScalarOp::kNotEqual:
     case ScalarOp::kLess:
@@ -99,9 +113,7 @@ int64_t CellsOf(const std::vector<int64_t>& extents) {
 }
 
 int ArrayGraph::Add(ArrayNode n) {
-  n.structural = n.op == ArrayOp::kConstant || n.op == ArrayOp::kIndex ||
-                 ((n.op == ArrayOp::kMap || n.op == ArrayOp::kReduce) &&
-                  (n.op == ArrayOp::kReduce || CanEvaluate(n.scalar)));
+  n.structural = CanEvaluate(n);
   for (const ArrayOperand& o : n.operands) n.structural &= node(o.array).structural;
   std::vector<int>& bucket = by_hash_[HashOf(n)];
   for (int id : bucket) {

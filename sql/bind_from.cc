@@ -298,7 +298,7 @@ class FromBinder {
   }
 
   // USING: equalities, and one visible column a name, in front: left's, right's for RIGHT, the
-  // first that is not NULL for FULL.
+  // first that is not NULL for FULL; of the type that the two have in common.
   absl::Status MergeColumns(const std::vector<std::string>& shared, size_t left_columns,
                             std::string_view type, FromItem& joined) {
     std::vector<VisibleColumn>& columns = joined.names.columns;
@@ -310,11 +310,9 @@ class FromBinder {
                               SharedColumn(columns, left_columns, columns.size(), name, "right"));
       ADJOIN_ASSIGN_OR_RETURN(ExprRef equal, ResolveTyped(state_, "=", {{left}, {right}}, -1));
       joined.tree->conditions.push_back(std::move(equal));
-      ExprRef value = type == "JOIN_RIGHT" ? right : left;
-      if (type == "JOIN_FULL") {
-        ADJOIN_ASSIGN_OR_RETURN(value,
-                                ResolveCall("coalesce", {left, right}, state_.options.weak_real));
-      }
+      ADJOIN_ASSIGN_OR_RETURN(ExprRef value,
+                              ResolveCall("coalesce", {left, right}, state_.options.weak_real));
+      if (type != "JOIN_FULL") value = CastTo(type == "JOIN_RIGHT" ? right : left, value->type);
       merged.push_back({name, std::move(value), -1});
     }
     for (VisibleColumn& column : columns) {

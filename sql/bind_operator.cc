@@ -94,10 +94,19 @@ absl::StatusOr<ExprRef> BindInfix(BindState& state, std::string_view name, const
   return ResolveTyped(state, name, std::move(args), location);
 }
 
-// NULLIF compares with =, so that is what does not exist where the types do not mix.
+// NULLIF compares with =, so that is what does not exist where the types do not mix. PostgreSQL has
+// an = for each pair of integer types and of float types: the value keeps its type beside such a
+// one, and beside an integer where it is a float.
 absl::StatusOr<ExprRef> BindNullIf(BindState& state, const Json& body, const Context& context) {
-  ADJOIN_RETURN_IF_ERROR(BindInfix(state, "=", body, context).status());
-  return BindInfix(state, "nullif", body, context);
+  const int location = LocationOf(body);
+  ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(body, "lexpr"), context));
+  ADJOIN_ASSIGN_OR_RETURN(const Typed other, BindExpr(state, FieldOf(body, "rexpr"), context));
+  ADJOIN_RETURN_IF_ERROR(ResolveTyped(state, "=", {value, other}, location).status());
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef out, ResolveTyped(state, "nullif", {value, other}, location));
+  if (value.unknown) return out;
+  const TypeId type = value.expr->type;
+  const bool keeps = IsFloat(type) || (IsInteger(type) && IsInteger(out->type));
+  return keeps ? CastTo(out, type) : out;
 }
 
 }  // namespace

@@ -27,23 +27,19 @@ struct Partition {
 bool IsNumber(const Value& v) {
   return !v.is_null() && !(v.is_float() && std::isnan(v.as_float()));
 }
-// The peers of a NULL or NaN are in its frame, whatever the offset.
-bool HasNoDistance(const Partition& p, int64_t i) {
-  return !IsNumber(p.keys[static_cast<size_t>(i)][0]);
-}
-
-// Whether the key at `other` is at most `offset` past the key at `current`, in the direction of the
-// order. NULL and NaN have no distance to a number: there the order alone decides.
-bool WithinRange(const Partition& p, int64_t current, int64_t other, int64_t offset,
-                 double distance) {
-  const Value& a = p.keys[static_cast<size_t>(current)][0];
-  const Value& b = p.keys[static_cast<size_t>(other)][0];
+// Whether the key at j is before (-1), at (0) or past (1) the key at i moved by the offset, in the
+// direction of the order. NULL and NaN have no distance to a number: there the order alone decides.
+int BesideMoved(const Partition& p, int64_t i, int64_t j, int64_t offset, double distance) {
+  const Value& a = p.keys[static_cast<size_t>(i)][0];
+  const Value& b = p.keys[static_cast<size_t>(j)][0];
+  const auto compare = [](auto x, auto y) { return x < y ? -1 : x > y ? 1 : 0; };
   if (!IsNumber(a) || !IsNumber(b)) {
-    return p.group[static_cast<size_t>(current)] >= p.group[static_cast<size_t>(other)];
+    return compare(p.group[static_cast<size_t>(j)], p.group[static_cast<size_t>(i)]);
   }
   const int sign = p.window->order[0].descending ? -1 : 1;
-  if (a.is_int()) return sign * (static_cast<__int128>(b.as_int()) - a.as_int()) <= offset;
-  return sign * (b.as_float() - a.as_float()) <= distance;
+  if (a.is_float()) return sign * compare(b.as_float(), a.as_float() + sign * distance);
+  return sign * compare(static_cast<__int128>(b.as_int()),
+                        a.as_int() + static_cast<__int128>(sign) * offset);
 }
 
 bool AtOrAfterStart(const Partition& p, int64_t i, int64_t j) {
@@ -64,8 +60,7 @@ bool AtOrAfterStart(const Partition& p, int64_t i, int64_t j) {
   if (f.mode == FrameMode::kRows) return j >= i + offset;
   if (f.mode == FrameMode::kGroups) return gj >= gi + offset;
   const double distance = f.start == FrameBound::kPreceding ? -f.start_distance : f.start_distance;
-  return gj == gi ? HasNoDistance(p, i) || (offset <= 0 && distance <= 0)
-                  : WithinRange(p, j, i, -offset, -distance);
+  return BesideMoved(p, i, j, offset, distance) >= 0;
 }
 
 bool AtOrBeforeEnd(const Partition& p, int64_t i, int64_t j) {
@@ -86,8 +81,7 @@ bool AtOrBeforeEnd(const Partition& p, int64_t i, int64_t j) {
   if (f.mode == FrameMode::kRows) return j <= i + offset;
   if (f.mode == FrameMode::kGroups) return gj <= gi + offset;
   const double distance = f.end == FrameBound::kPreceding ? -f.end_distance : f.end_distance;
-  return gj == gi ? HasNoDistance(p, i) || (offset >= 0 && distance >= 0)
-                  : WithinRange(p, i, j, offset, distance);
+  return BesideMoved(p, i, j, offset, distance) <= 0;
 }
 
 bool Excluded(const Partition& p, int64_t i, int64_t j) {

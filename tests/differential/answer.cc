@@ -1,0 +1,148 @@
+#include "tests/differential/answer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace adjoin {
+namespace {
+
+using Row = std::vector<std::optional<std::string>>;
+
+std::string RowText(const Row& row) {
+  return absl::StrJoin(row, " | ", [](std::string* out, const std::optional<std::string>& v) {
+    absl::StrAppend(out, v.has_value() ? *v : "NULL");
+  });
+}
+
+// Differences that README.md's "Conventions" describe, by PostgreSQL's error or ours.
+struct Explained {
+  bool ours;  // which side fails
+  const char* sqlstate;
+  const char* message_part;
+  const char* reason;
+};
+constexpr Explained kExplained[] = {
+    {false, "22003", "value out of range: overflow", "floating overflow is an infinity"},
+    {false, "22003", "value out of range: underflow", "floating underflow is 0"},
+    {false, "42804", "could not determine polymorphic type", "a string literal alone is TEXT here"},
+    {false, "0A000", "FULL JOIN is only supported with", "PostgreSQL lacks other FULL JOINs"},
+};
+
+const char* ExplainedFailure(const Answer& failed, bool ours) {
+  for (const Explained& known : kExplained) {
+    if (known.ours == ours && failed.sqlstate == known.sqlstate &&
+        absl::StrContains(failed.message, known.message_part)) {
+      return known.reason;
+    }
+  }
+  return nullptr;
+}
+
+bool IsData(const Answer& answer) { return absl::StartsWith(answer.sqlstate, "22"); }
+
+Verdict CompareFailures(const Answer& ours, const Answer& postgres, std::string& why) {
+  why = postgres.sqlstate;
+  if (ours.sqlstate == "0A000") {
+    if (postgres.sqlstate != "0A000") why = ours.message;
+    return postgres.sqlstate == "0A000" ? Verdict::kBothFail : Verdict::kNotSupported;
+  }
+  // Which of several rows fails first is open.
+  if (ours.sqlstate == postgres.sqlstate || (IsData(ours) && IsData(postgres))) {
+    return Verdict::kBothFail;
+  }
+  const bool ours_alone = ours.failed();
+  const char* reason = nullptr;
+  if (!(ours.failed() && postgres.failed())) {
+    reason = ExplainedFailure(ours_alone ? ours : postgres, ours_alone);
+  }
+  why = reason != nullptr
+            ? reason
+            : absl::StrCat("ours: ", ours.failed() ? ours.message : "no error", " [", ours.sqlstate,
+                           "]; PostgreSQL: ", postgres.failed() ? postgres.message : "no error");
+  return reason != nullptr ? Verdict::kExplained : Verdict::kDifferent;
+}
+
+bool IsFloat(const std::string& type) { return type == "double precision" || type == "real"; }
+
+bool SameValue(const std::optional<std::string>& a, const std::optional<std::string>& b,
+               const std::string& type) {
+  if (a == b) return true;
+  if (!a.has_value() || !b.has_value() || !IsFloat(type)) return false;
+  const double x = std::strtod(a->c_str(), nullptr);
+  const double y = std::strtod(b->c_str(), nullptr);
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+  if (std::isinf(x) || std::isinf(y)) return x == y;
+  const double tolerance = type == "real" ? 1e-6 : 1e-9;
+  return std::abs(x - y) <= tolerance * std::max({std::abs(x), std::abs(y), 1e-3});
+}
+
+bool SameRow(const Row& a, const Row& b, const std::vector<std::string>& types) {
+  for (size_t c = 0; c < types.size(); ++c) {
+    if (!SameValue(a[c], b[c], types[c])) return false;
+  }
+  return true;
+}
+
+// Floats that agree within the tolerance alone must sort alike, so rows sort by the rest first.
+void SortRows(std::vector<Row>& rows, const std::vector<std::string>& types) {
+  const auto key = [&](const Row& row, bool floats) {
+    Row out;
+    for (size_t c = 0; c < types.size(); ++c) {
+      if (IsFloat(types[c]) != floats) continue;
+      out.push_back(!floats || !row[c].has_value()
+                        ? row[c]
+                        : absl::StrCat(std::strtod(row[c]->c_str(), nullptr) + 0.0));
+    }
+    return out;
+  };
+  std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
+    const Row left = key(a, false);
+    const Row right = key(b, false);
+    return left != right ? left < right : key(a, true) < key(b, true);
+  });
+}
+
+}  // namespace
+
+std::string Answer::ToString() const {
+  if (failed()) return absl::StrCat("  ", sqlstate, " ", message, "\n");
+  std::string out = absl::StrCat("  ", absl::StrJoin(types, " | "), "\n");
+  constexpr size_t kShown = 30;
+  for (size_t r = 0; r < std::min(rows.size(), kShown); ++r) {
+    absl::StrAppend(&out, "  ", RowText(rows[r]), "\n");
+  }
+  if (rows.size() > kShown) absl::StrAppend(&out, "  ... ", rows.size(), " rows\n");
+  return out;
+}
+
+Verdict Compare(const Answer& ours, const Answer& postgres, bool ordered, std::string& why) {
+  if (ours.failed() || postgres.failed()) return CompareFailures(ours, postgres, why);
+  if (ours.types != postgres.types) {
+    why = absl::StrCat("types: ", absl::StrJoin(ours.types, ", "), " against ",
+                       absl::StrJoin(postgres.types, ", "));
+    return Verdict::kDifferent;
+  }
+  if (ours.rows.size() != postgres.rows.size()) {
+    why = absl::StrCat(ours.rows.size(), " rows against ", postgres.rows.size());
+    return Verdict::kDifferent;
+  }
+  std::vector<Row> left = ours.rows;
+  std::vector<Row> right = postgres.rows;
+  if (!ordered) {
+    SortRows(left, ours.types);
+    SortRows(right, ours.types);
+  }
+  for (size_t r = 0; r < left.size(); ++r) {
+    if (SameRow(left[r], right[r], ours.types)) continue;
+    why = absl::StrCat("row ", RowText(left[r]), " against ", RowText(right[r]));
+    return Verdict::kDifferent;
+  }
+  return Verdict::kSame;
+}
+
+}  // namespace adjoin
