@@ -7,7 +7,6 @@
 //   record         the least and the median time, and the most memory that the rounds took
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +19,7 @@
 
 #include "adjoin/database.h"
 #include "adjoin/error.h"
+#include "bench/clock.h"
 #include "bench/resident.h"
 #include "engine/file.h"
 #include "engine/npy_header.h"
@@ -30,13 +30,8 @@ namespace {
 
 using api::ColumnData;
 using api::Type;
-using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-double Milliseconds(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 std::string ReadText(const fs::path& path) {
   std::ostringstream text;

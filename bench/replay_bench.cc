@@ -12,6 +12,7 @@
 #include "adjoin/database.h"
 #include "adjoin/error.h"
 #include "adjoin/prepared.h"
+#include "bench/clock.h"
 
 namespace adjoin::bench {
 namespace {
@@ -34,7 +35,6 @@ absl::StatusOr<double> Measure(int steps) {
   if (!step.ok()) return step.status();
   if (step->stats().steps != steps)
     return absl::InternalError(absl::StrCat(step->stats().steps, " steps instead of ", steps));
-  using Clock = std::chrono::steady_clock;
   double least = HUGE_VAL;
   for (int i = 0; i < kWarmUp; ++i) {
     if (auto done = step->Run(); !done.ok()) return done.status();

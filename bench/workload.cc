@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -17,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "adjoin/database.h"
 #include "adjoin/error.h"
+#include "bench/clock.h"
 #include "bench/resident.h"
 #include "bench/roof.h"
 
@@ -25,15 +25,10 @@ namespace {
 
 using api::Connection;
 using api::Prepared;
-using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 
 constexpr double kTolerance[] = {1e-5, 1e-12};  // of checks in f32, f64
 constexpr int64_t kMaxRuns = 5000;              // a round
-
-double Milliseconds(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 absl::StatusOr<double> Number(Connection& connection, const std::string& sql) {
   auto result = connection.Query(sql);

@@ -64,11 +64,11 @@ class Column {
     const void* known = data_.load(std::memory_order_acquire);
     return known != nullptr ? known : Compute();
   }
-  // Whether the values lie in memory; if not, Fill writes elements [first, first + n) to `out`
-  // without keeping them.
   const Coordinates* coordinates() const {  // null: the values do not follow from the row
     return computed_ == nullptr ? nullptr : &computed_->coordinates;
   }
+  // Whether the values lie in memory; if not, Fill writes elements [first, first + n) to `out`
+  // without keeping them.
   bool is_stored() const { return data_.load(std::memory_order_acquire) != nullptr; }
   void Fill(int64_t first, int64_t n, void* out) const;
   const std::shared_ptr<const Buffer>& values_buffer() const {

@@ -33,15 +33,6 @@ int64_t At(const Column& column, int64_t row) {
                       [row](const auto* values) { return static_cast<int64_t>(values[row]); });
 }
 
-// Cells of the box, or INT64_MAX where there are more than that.
-int64_t Cells(const std::vector<int64_t>& extents) {
-  int64_t cells = 1;
-  for (int64_t extent : extents) {
-    if (__builtin_mul_overflow(cells, extent, &cells)) return INT64_MAX;
-  }
-  return cells;
-}
-
 // Sets extent = last - first + 1; false where it is not positive or too large to hold.
 bool SetExtent(int64_t first, int64_t last, int64_t& extent) {
   return !__builtin_sub_overflow(last, first, &extent) &&
@@ -88,7 +79,7 @@ std::optional<GridShape> InOrder(std::span<const ColumnRef> dims, int64_t n) {
     shape.origins.push_back(At(*dim, 0));
     shape.extents.push_back(extent);
   }
-  if (Cells(shape.extents) != n) return std::nullopt;
+  if (CellsOf(shape) != n) return std::nullopt;
   int64_t stride = n;
   for (size_t d = 0; d < dims.size(); ++d) {
     const int64_t origin = shape.origins[d];
@@ -107,14 +98,23 @@ std::optional<GridShape> InOrder(std::span<const ColumnRef> dims, int64_t n) {
   return shape;
 }
 
-// The smallest box around all keys; no value where an extent is too large to hold.
-std::optional<GridShape> BoxOf(std::span<const ColumnRef> dims, int64_t n) {
+}  // namespace
+
+int64_t CellsOf(const GridShape& box) {
+  int64_t cells = 1;
+  for (int64_t extent : box.extents) {
+    if (__builtin_mul_overflow(cells, extent, &cells)) return INT64_MAX;
+  }
+  return cells;
+}
+
+std::optional<GridShape> BoxOf(std::span<const ColumnRef> dims, int64_t num_rows) {
   GridShape box;
   for (const ColumnRef& dim : dims) {
-    const auto [low, high] = WithIntegers(*dim, [n](const auto* values) {
+    const auto [low, high] = WithIntegers(*dim, [num_rows](const auto* values) {
       auto least = values[0];
       auto most = values[0];
-      for (int64_t i = 1; i < n; ++i) {
+      for (int64_t i = 1; i < num_rows; ++i) {
         least = std::min(least, values[i]);
         most = std::max(most, values[i]);
       }
@@ -128,19 +128,17 @@ std::optional<GridShape> BoxOf(std::span<const ColumnRef> dims, int64_t n) {
   return box;
 }
 
-// cells[r] = the cell of row r's key in the box.
-void FillCells(std::span<const ColumnRef> dims, const GridShape& box, int64_t n, int64_t* cells) {
-  std::fill_n(cells, n, int64_t{0});
+void FillCells(std::span<const ColumnRef> dims, const GridShape& box, int64_t num_rows,
+               int64_t* cells) {
+  std::fill_n(cells, num_rows, int64_t{0});
   for (size_t d = 0; d < dims.size(); ++d) {
     const int64_t origin = box.origins[d];
     const int64_t extent = box.extents[d];
     WithIntegers(*dims[d], [&](const auto* values) {
-      for (int64_t i = 0; i < n; ++i) cells[i] = cells[i] * extent + (values[i] - origin);
+      for (int64_t i = 0; i < num_rows; ++i) cells[i] = cells[i] * extent + (values[i] - origin);
     });
   }
 }
-
-}  // namespace
 
 absl::StatusOr<GridDetection> DetectGrid(std::span<const ColumnRef> dims, int64_t num_rows,
                                          const std::shared_ptr<MemoryBudget>& budget) {
@@ -153,10 +151,10 @@ absl::StatusOr<GridDetection> DetectGrid(std::span<const ColumnRef> dims, int64_
     return result;
   }
   const std::optional<GridShape> box = BoxOf(dims, num_rows);
-  if (!box.has_value() || Cells(box->extents) / kCellsPerRow > num_rows) return result;
+  if (!box.has_value() || CellsOf(*box) / kCellsPerRow > num_rows) return result;
 
   ADJOIN_ASSIGN_OR_RETURN(const auto cell_buffer, Buffer::Allocate(num_rows * 8, budget));
-  ADJOIN_ASSIGN_OR_RETURN(const auto taken_buffer, Buffer::Allocate(Cells(box->extents), budget));
+  ADJOIN_ASSIGN_OR_RETURN(const auto taken_buffer, Buffer::Allocate(CellsOf(*box), budget));
   int64_t* cells = cell_buffer->mutable_as<int64_t>();
   uint8_t* taken = taken_buffer->mutable_as<uint8_t>();
   FillCells(dims, *box, num_rows, cells);
@@ -169,7 +167,7 @@ absl::StatusOr<GridDetection> DetectGrid(std::span<const ColumnRef> dims, int64_
     }
     taken[cells[row]] = 1;
   }
-  if (Cells(box->extents) != num_rows) return result;
+  if (CellsOf(*box) != num_rows) return result;
 
   ADJOIN_ASSIGN_OR_RETURN(auto order, Buffer::Allocate(num_rows * 8, budget));
   for (int64_t row = 0; row < num_rows; ++row) order->mutable_as<int64_t>()[cells[row]] = row;

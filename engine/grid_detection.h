@@ -11,6 +11,14 @@
 
 namespace adjoin {
 
+// The smallest box around all keys; no value where an extent is too large to hold. REQUIRES:
+// integers without NULLs, and a row.
+std::optional<GridShape> BoxOf(std::span<const ColumnRef> dims, int64_t num_rows);
+int64_t CellsOf(const GridShape& box);  // INT64_MAX where there are more than that
+// cells[r] = the cell of row r's key in the box. REQUIRES: it lies in the box.
+void FillCells(std::span<const ColumnRef> dims, const GridShape& box, int64_t num_rows,
+               int64_t* cells);
+
 struct GridDetection {
   std::optional<GridShape> shape;           // the rows, in `row_order`, are this grid
   std::shared_ptr<const Buffer> row_order;  // int64 row numbers in grid order; null: as they are

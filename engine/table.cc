@@ -103,6 +103,12 @@ int Schema::Find(std::string_view name) const {
   return -1;
 }
 
+std::vector<ColumnRef> Table::DimColumns() const {
+  std::vector<ColumnRef> dims;
+  for (int dim : schema_.dims) dims.push_back(column(dim));
+  return dims;
+}
+
 absl::StatusOr<std::shared_ptr<const Table>> Table::Make(Schema schema,
                                                          std::vector<ColumnRef> columns,
                                                          int64_t num_rows,

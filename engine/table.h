@@ -62,6 +62,7 @@ class Table {
   int64_t num_rows() const { return num_rows_; }
   int num_columns() const { return static_cast<int>(columns_.size()); }
   const ColumnRef& column(int i) const { return columns_[static_cast<size_t>(i)]; }
+  std::vector<ColumnRef> DimColumns() const;  // in key order
   const std::vector<ColumnRef>& columns() const { return columns_; }
   const std::optional<GridShape>& grid() const { return grid_; }
   Value value(int64_t row, int column) const {

@@ -242,13 +242,6 @@ ADJOIN_INLINE void MultiplyBlock(int64_t m, int64_t n, int64_t k, const Operand<
   }
 }
 
-template <typename T>
-ADJOIN_INLINE int64_t AddendFrom(const GemmArgs<T>& g) {
-  if (g.addend == nullptr) return 0;
-  return (reinterpret_cast<intptr_t>(g.addend) - reinterpret_cast<intptr_t>(g.c)) /
-         static_cast<intptr_t>(sizeof(T));
-}
-
 // One product. REQUIRES: neither C's rows nor its columns are a single one.
 template <typename T>
 void Multiply(const GemmArgs<T>& g) {
@@ -258,10 +251,9 @@ void Multiply(const GemmArgs<T>& g) {
   out.row = g.c_row;
   out.col = g.c_col;
   out.alpha = g.alpha;
-  const int64_t from = AddendFrom(g);
   if (g.m <= kDirectRows && g.n <= kBlockN && g.k <= kBlockK) {  // spares small ones 10 ns
     out.add = g.accumulate;
-    out.from = from;
+    out.from = g.from;
     const T* unpacked = nullptr;
     MultiplyBlock(g.m, g.n, g.k, {g.a, g.a_row, g.a_col}, unpacked, {g.b, g.b_row, g.b_col}, false,
                   scratch, g.c, out);
@@ -271,7 +263,7 @@ void Multiply(const GemmArgs<T>& g) {
   do {
     const int64_t k = g.k - k0 < kBlockK ? g.k - k0 : kBlockK;
     out.add = g.accumulate || k0 > 0;
-    out.from = k0 > 0 ? 0 : from;
+    out.from = k0 > 0 ? 0 : g.from;
     for (int64_t j0 = 0; j0 < g.n; j0 += kBlockN) {
       const int64_t n = g.n - j0 < kBlockN ? g.n - j0 : kBlockN;
       const Operand<T> b{g.b + k0 * g.b_row + j0 * g.b_col, g.b_row, g.b_col};
@@ -294,18 +286,18 @@ void Gemm(const GemmArgs<T>& args) {
   if (args.m <= 0 || args.n <= 0) return;
   if (args.n == 1) {
     Gemv<T>({args.a, args.a_row, args.a_col}, args.m, args.k, args.b, args.b_row, args.alpha,
-            args.accumulate, AddendFrom(args), args.c, args.c_row);
+            args.accumulate, args.from, args.c, args.c_row);
     return;
   }
   if (args.m == 1) {
     Gemv<T>({args.b, args.b_col, args.b_row}, args.n, args.k, args.a, args.a_col, args.alpha,
-            args.accumulate, AddendFrom(args), args.c, args.c_col);
+            args.accumulate, args.from, args.c, args.c_col);
     return;
   }
   if (args.c_col != 1 && args.c_row == 1) {  // C' = B' A'
     Multiply<T>({args.n, args.m, args.k, args.b, args.b_col, args.b_row, args.a, args.a_col,
                  args.a_row, args.c, args.c_col, args.c_row, args.alpha, args.accumulate,
-                 args.scratch, args.addend});
+                 args.scratch, args.from});
     return;
   }
   Multiply(args);

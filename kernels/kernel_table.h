@@ -76,9 +76,9 @@ inline constexpr int kNumScalarOps = static_cast<int>(ScalarOp::kCount);
 using ScalarKernel = ScalarError (*)(const void* const* args, const uint8_t* active, void* out,
                                      int64_t n);
 
-// C(m,n) = alpha * A(m,k) B(k,n) [+ C, or + `addend`, which has C's strides]; strides in elements,
-// any of them, nothing is copied to transpose but into packed tiles in `scratch` (GemmScratchBytes,
-// 64-byte aligned). Each C cell sums k in order within fixed K blocks.
+// C(m,n) = alpha * A(m,k) B(k,n) [+ what lies `from` elements after each cell of C]; strides in
+// elements, any of them, nothing is copied to transpose but into packed tiles in `scratch`
+// (GemmScratchBytes, 64-byte aligned). Each C cell sums k in order within fixed K blocks.
 inline constexpr int64_t kGemmBlockK =
     256;  // part of the results' definition, for all variants and types
 template <typename T>
@@ -93,7 +93,7 @@ struct GemmArgs {
   T alpha;
   bool accumulate;
   void* scratch;
-  const T* addend = nullptr;  // with `accumulate`; null: C itself
+  int64_t from = 0;  // with `accumulate`; 0: C itself
 };
 
 template <typename T>

@@ -7,22 +7,10 @@
 
 #include "absl/status/statusor.h"
 #include "ops/arena.h"
+#include "ops/functions.h"
 #include "ops/vector.h"
 
 namespace adjoin {
-
-enum class AggregateKind : uint8_t {
-  kCountStar,
-  kCount,
-  kSum,
-  kAvg,
-  kMin,
-  kMax,
-  kBoolAnd,
-  kBoolOr,
-  kComoment,
-  kStringAgg
-};
 
 // The running values of one aggregate for groups 0, 1, ... Integer sums are exact; sums of REAL run
 // in double. Rows are added in row order and partial results in the order of Merge, which decides

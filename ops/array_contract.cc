@@ -17,7 +17,6 @@ namespace {
 // small enough that a few threads end together.
 constexpr double kFewestFlops = 4e6;
 constexpr double kFlopsPerPart = 2e6;
-constexpr int64_t kMostParts = 16;
 // Of the dimension that is cut: not worth it for fewer.
 constexpr int64_t kFewestOfPart = 48;
 // Parts of the packed factor's free dimension each pack what is theirs; parts of the other one each
@@ -62,6 +61,13 @@ bool AllFinite(const T* x, int64_t n) {
     bad |= (bits & kExponent) == kExponent ? 1 : 0;
   }
   return bad == 0;
+}
+
+// Elements from one array to another, which need not be part of one.
+template <typename T>
+int64_t Distance(const std::byte* from, const std::byte* to) {
+  return (reinterpret_cast<intptr_t>(to) - reinterpret_cast<intptr_t>(from)) /
+         static_cast<intptr_t>(sizeof(T));
 }
 
 }  // namespace
@@ -181,12 +187,6 @@ void ContractStep::FindRanges() {
   }
 }
 
-double ContractStep::flops() const {
-  return 2.0 * static_cast<double>(rows_.extent) * static_cast<double>(columns_.extent) *
-         static_cast<double>(inner_.extent) * static_cast<double>(batches_) *
-         static_cast<double>(sums_);
-}
-
 std::string ContractStep::Describe() const {
   return absl::StrCat(label_, " ", batches_ > 1 ? absl::StrCat(batches_, " x ") : "", "[",
                       rows_.extent, " x ", inner_.extent, "] [", inner_.extent, " x ",
@@ -204,23 +204,18 @@ template <typename T>
 void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inner) const {
   const auto gemm = Kernels().reduce<T>().gemm;
   // The first terms are added to the addend, later ones to what they left.
-  if (args.accumulate || inner.first > 0) {
-    args.accumulate = true;
-    args.addend = nullptr;
-  } else {
-    args.accumulate = args.addend != nullptr;
-  }
+  const bool later = args.accumulate || inner.first > 0;
+  args.accumulate = later || epilogue_.adds;
+  if (later) args.from = 0;
   if (ranges_.empty()) {
     args.m = rows.length();
     args.k = inner.length();
     args.a += rows.first * args.a_row + inner.first * args.a_col;
     args.b += inner.first * args.b_row;
     args.c += rows.first * args.c_row;
-    if (args.addend != nullptr) args.addend += rows.first * args.c_row;
     gemm(args);
     return;
   }
-  const bool later = args.accumulate && args.addend == nullptr;
   const auto range_of = [&](int64_t row) {
     const Range& range = ranges_[static_cast<size_t>(row / kStairRows)];
     if (ranges_of_columns_) return range;
@@ -236,7 +231,6 @@ void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inn
     block.m = end - i;
     block.a += i * args.a_row;
     block.c += i * args.c_row;
-    if (args.addend != nullptr) block.addend += i * args.c_row;
     i = end;
     if (ranges_of_columns_) {
       const auto fill = [&](int64_t first, int64_t last) {
@@ -256,7 +250,6 @@ void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inn
       block.a += inner.first * args.a_col;
       block.b += range.first * args.b_col + inner.first * args.b_row;
       block.c += range.first * args.c_col;
-      if (args.addend != nullptr) block.addend += range.first * args.c_col;
       gemm(block);
       continue;
     }
@@ -272,7 +265,7 @@ void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inn
       block.a += block.k * args.a_col;
       block.b += block.k * args.b_row;
       block.accumulate = true;
-      block.addend = nullptr;
+      block.from = 0;
       k = last;
     } while (k < range.last);
   }
@@ -290,8 +283,7 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const S
   const T* a = reinterpret_cast<const T*>(a_.In(state));
   const T* b = reinterpret_cast<const T*>(b_.In(state));
   T* c = reinterpret_cast<T*>(c_.In(state));
-  const T* addend =
-      epilogue_.adds ? reinterpret_cast<const T*>(epilogue_.addend.In(state)) : nullptr;
+  if (epilogue_.adds) args.from = Distance<T>(c_.In(state), epilogue_.addend.In(state));
   // Each loop's index; counting on is cheaper than dividing, which small products feel.
   int64_t a_at = 0, rest = span.batches.first * sums_;
   int64_t b_at = span.columns.first * columns_.b, c_at = span.columns.first * columns_.c;
@@ -308,7 +300,6 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const S
     args.a = a + a_at;
     args.b = b + b_at;
     args.c = c + c_at;
-    args.addend = addend == nullptr ? nullptr : addend + c_at;
     args.accumulate = at % sums_ != 0;
     RunRows(args, span.rows, span.inner);
     for (size_t i = loops_.size(); i-- > 0;) {
@@ -371,15 +362,11 @@ void ContractStep::CutMatrix(int64_t wanted, Context& context) const {
   context.parts = parts_of(context.cut);
 }
 
-// Parts follow from the work alone.
 void ContractStep::RunSpan(RunState& state, const Span& span) const {
   const double flops =
       2.0 * static_cast<double>(span.rows.length()) * static_cast<double>(columns_.extent) *
       static_cast<double>(span.inner.length()) * static_cast<double>(span.batches.length() * sums_);
-  const int64_t wanted =
-      flops < kFewestFlops
-          ? 1
-          : std::min<int64_t>(static_cast<int64_t>(flops / kFlopsPerPart), kMostParts);
+  const int64_t wanted = PartsFor(flops, kFewestFlops, kFlopsPerPart);
   Context context{this, &state, span, wanted, &Span::batches, 1};
   if (span.batches.length() < wanted) CutMatrix(wanted, context);
   state.RunParts(context.parts, &ContractStep::RunPart, &context);
@@ -393,8 +380,6 @@ void ContractStep::RunMaskedCells(const RunState& state, const Range& tile) cons
   const uint8_t* mask =
       stairs_.present() ? nullptr : reinterpret_cast<const uint8_t*>(mask_.address.In(state));
   T* c = reinterpret_cast<T*>(c_.In(state));
-  const T* addend =
-      epilogue_.adds ? reinterpret_cast<const T*>(epilogue_.addend.In(state)) : nullptr;
   const size_t of = static_cast<size_t>(stairs_.of), along = static_cast<size_t>(stairs_.along);
   std::vector<int64_t> indices(axes_.size());
   const auto range_of = [&](size_t axis) {
@@ -414,7 +399,8 @@ void ContractStep::RunMaskedCells(const RunState& state, const Range& tile) cons
       cell /= range.length();
     }
   };
-  const bool adds = tiled_ >= 0 && axes_[static_cast<size_t>(tiled_)].summed && tile.first > 0;
+  const bool later = tiled_ >= 0 && axes_[static_cast<size_t>(tiled_)].summed && tile.first > 0;
+  const T* before = later ? c : reinterpret_cast<const T*>(epilogue_.addend.In(state));
   const int64_t kept = cells_of(false), summed = cells_of(true);
   for (int64_t out = 0; out < kept; ++out) {
     set(false, out);
@@ -434,7 +420,7 @@ void ContractStep::RunMaskedCells(const RunState& state, const Range& tile) cons
       if (takes_part) sum = std::fma(a[at_a], b[at_b], sum);
     }
     const T scaled = static_cast<T>(epilogue_.scale) * sum;
-    c[at_c] = adds ? c[at_c] + scaled : addend != nullptr ? addend[at_c] + scaled : scaled;
+    c[at_c] = later || epilogue_.adds ? before[at_c] + scaled : scaled;
   }
 }
 

@@ -64,7 +64,6 @@ class ContractStep final : public Step {
   absl::Status Run(RunState& state) const override;
   void RunTile(RunState& state, int64_t first, int64_t last) const override;
   std::string Describe() const override;
-  double flops() const;
 
  private:
   struct Matrix {

@@ -17,12 +17,11 @@ namespace {
 // more, and a scattered sum, whose parts all walk the positions, 20 to 25%.
 constexpr int64_t kFewestCells = 262144;
 constexpr int64_t kCellsPerPart = 65536;
-constexpr int64_t kMostParts = 16;
 // Of a run, what a part has to itself at least: a cache line.
 constexpr int64_t kFewestOfRun = 16;
 
 int64_t PartsFor(int64_t cells) {
-  return cells < kFewestCells ? 1 : std::min(cells / kCellsPerPart, kMostParts);
+  return adjoin::PartsFor(static_cast<double>(cells), kFewestCells, kCellsPerPart);
 }
 
 int64_t TakeLast(std::vector<int64_t>& values) {

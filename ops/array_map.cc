@@ -10,15 +10,14 @@
 namespace adjoin {
 namespace {
 
-// Parts follow from the number of cells alone. Below kFewestCells a step stays on its caller (a
+// Below kFewestCells a step stays on its caller (a
 // part of two 50 us tasks took 101 us on two busy cores, shared notes; 64 Ki cells of a dozen
 // operations are about 150 us); above it parts are small enough that a few threads end together.
 constexpr int64_t kFewestCells = 65536;
 constexpr int64_t kCellsPerPart = 16384;
-constexpr int64_t kMostParts = 16;
 
 int64_t PartsFor(int64_t cells) {
-  return cells < kFewestCells ? 1 : std::min(cells / kCellsPerPart, kMostParts);
+  return adjoin::PartsFor(static_cast<double>(cells), kFewestCells, kCellsPerPart);
 }
 
 // A step of one part runs on its caller.

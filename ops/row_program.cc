@@ -30,21 +30,6 @@ void CopyRun(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64
 
 constexpr int64_t kLanes = 16;  // of f32 in the widest registers
 
-// Elements are moved, never looked into: an integer of their width.
-template <typename F>
-void WithWidth(int64_t width, F&& f) {
-  switch (width) {
-    case 1:
-      return f(uint8_t{});
-    case 2:
-      return f(uint16_t{});
-    case 4:
-      return f(uint32_t{});
-    default:
-      return f(uint64_t{});
-  }
-}
-
 void WriteValue(const Value& v, TypeId type, std::byte* out) {
   WithElementType(type, [&](auto zero) {
     using T = decltype(zero);

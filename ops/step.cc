@@ -1,5 +1,7 @@
 #include "ops/step.h"
 
+#include <algorithm>
+
 #include "engine/status.h"
 
 namespace adjoin {
@@ -13,6 +15,10 @@ void RunState::RunParts(int64_t parts, void (*body)(void* context, int64_t part,
                         void* context) const {
   if (pool != nullptr) return pool->ForEachBlockNoFail(parts, body, context);
   for (int64_t p = 0; p < parts; ++p) body(context, p, 0);
+}
+
+int64_t PartsFor(double work, double fewest, double a_part) {
+  return work < fewest ? 1 : std::min(static_cast<int64_t>(work / a_part), kMostParts);
 }
 
 absl::Status Step::Prepare(RunState&) const { return absl::OkStatus(); }

@@ -58,6 +58,11 @@ struct RunState {
   }
 };
 
+// How many parts a step is cut into. They follow from its work alone, so that results are the same
+// on any number of threads: one below `fewest`, of `a_part` each above it.
+inline constexpr int64_t kMostParts = 16;
+int64_t PartsFor(double work, double fewest, double a_part);
+
 class Step {
  public:
   virtual ~Step() = default;

@@ -70,4 +70,19 @@ decltype(auto) WithElementType(TypeId type, F&& f) {
   __builtin_unreachable();
 }
 
+// The same of elements that are moved, never looked into: calls f with an integer of their width.
+template <typename F>
+void WithWidth(int64_t width, F&& f) {
+  switch (width) {
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    default:
+      return f(uint64_t{});
+  }
+}
+
 }  // namespace adjoin

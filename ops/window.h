@@ -6,35 +6,12 @@
 
 #include "ops/accumulator.h"
 #include "ops/expression.h"
+#include "ops/functions.h"
 #include "ops/pipeline.h"
 #include "ops/sort_codes.h"
 #include "ops/window_frame.h"
 
 namespace adjoin {
-
-enum class WindowKind : uint8_t {
-  kCountStar,
-  kCount,
-  kSum,
-  kAvg,
-  kMin,
-  kMax,
-  kRowNumber,
-  kRank,
-  kDenseRank,
-  kLag,
-  kLead,
-  kFirstValue,
-  kLastValue,
-  kBoolAnd,
-  kBoolOr,
-  kComoment,
-  kStringAgg,
-  kPercentRank,
-  kCumeDist,
-  kNtile,
-  kNthValue
-};
 
 // Numbers are outputs of WindowSpec::exprs; -1 for absent. `second`: the offset of LAG and LEAD,
 // the number of NTH_VALUE, the second argument of an aggregate.

@@ -5,30 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "ops/functions.h"
 #include "ops/sort_codes.h"
 
 namespace adjoin {
-
-enum class WindowFrameMode : uint8_t { kRows, kRange, kGroups };
-enum class WindowFrameBound : uint8_t {
-  kUnboundedPreceding,
-  kPreceding,
-  kCurrentRow,
-  kFollowing,
-  kUnboundedFollowing
-};
-enum class WindowFrameExclusion : uint8_t { kNone, kCurrentRow, kGroup, kTies };
-
-// Offsets of RANGE are distances of the one ORDER BY key: where it is a float, start_distance and
-// end_distance.
-struct WindowFrameSpec {
-  WindowFrameMode mode = WindowFrameMode::kRange;
-  WindowFrameBound start = WindowFrameBound::kUnboundedPreceding;
-  WindowFrameBound end = WindowFrameBound::kCurrentRow;
-  int64_t start_offset = 0, end_offset = 0;
-  double start_distance = 0, end_distance = 0;
-  WindowFrameExclusion exclusion = WindowFrameExclusion::kNone;
-};
 
 struct PositionRange {
   int64_t begin = 0, end = 0;  // empty where begin >= end

@@ -106,6 +106,13 @@ void ForEachCell(const std::vector<int64_t>& space,
 
 }  // namespace
 
+bool ArrayOperand::IsWhole(size_t rank) const {
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (axes[k] != static_cast<int>(k)) return false;
+  }
+  return axes.size() == rank;
+}
+
 int64_t CellsOf(const std::vector<int64_t>& extents) {
   int64_t cells = 1;
   for (int64_t e : extents) cells *= e;
@@ -354,7 +361,7 @@ std::vector<ArrayOperand> ArrayGraph::ReadCells(const std::vector<int>& roots) c
         const auto at = std::find(o.axes.begin(), o.axes.end(), axis);
         axis = at == o.axes.end() ? -1 : static_cast<int>(at - o.axes.begin());
       }
-      if (std::find(mask.axes.begin(), mask.axes.end(), -1) != mask.axes.end()) mask = all;
+      if (mask.VariesAlong(-1)) mask = all;
       const size_t at = static_cast<size_t>(o.array);
       if (is_read[at] && !(read[at] == mask)) mask = all;
       is_read[at] = true;

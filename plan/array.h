@@ -3,6 +3,7 @@
 // and backward; array_steps.h fuses them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,11 @@ namespace adjoin {
 struct ArrayOperand {
   int array = -1;
   std::vector<int> axes;
+  bool VariesAlong(int axis) const {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  }
+  // Whether a space of `rank` axes runs along all of the operand's, in order.
+  bool IsWhole(size_t rank) const;
   friend bool operator==(const ArrayOperand&, const ArrayOperand&) = default;
 };
 

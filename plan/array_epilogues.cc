@@ -1,6 +1,5 @@
 #include "plan/array_epilogues.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace adjoin {
@@ -42,18 +41,12 @@ class EpilogueFuser {
   }
 
  private:
-  bool IsWhole(const ArrayOperand& o, const ArrayNode& reader) const {
-    for (size_t k = 0; k < o.axes.size(); ++k) {
-      if (o.axes[k] != static_cast<int>(k)) return false;
-    }
-    return o.axes.size() == reader.shape.size();
-  }
   bool IsReadOnce(int id) const { return uses_[static_cast<size_t>(id)] == 1; }
 
   // The operand as a scaled product that only `reader` reads.
   ScaledProduct Scaled(const ArrayOperand& o, const ArrayNode& reader) const {
     const ArrayNode& n = graph_.node(o.array);
-    if (!IsWhole(o, reader) || !IsReadOnce(o.array) || n.type != reader.type) return {};
+    if (!o.IsWhole(reader.shape.size()) || !IsReadOnce(o.array) || n.type != reader.type) return {};
     if (n.op == ArrayOp::kContract && !n.adds) return {o.array, 1};
     if (n.op != ArrayOp::kMap || n.scalar != ScalarOp::kMultiply) return {};
     for (size_t side : {size_t{0}, size_t{1}}) {
@@ -73,7 +66,7 @@ class EpilogueFuser {
     const ArrayNode& added = graph_.node(addend.array);
     const bool is_stored = (added.op == ArrayOp::kInput && !added.valid) ||
                            added.op == ArrayOp::kContract || added.op == ArrayOp::kGather;
-    if (!is_stored || added.type != sum.type || !IsWhole(addend, sum)) return false;
+    if (!is_stored || added.type != sum.type || !addend.IsWhole(sum.shape.size())) return false;
     const ScaledProduct scaled = Scaled(sum.operands[product_side], sum);
     if (scaled.product < 0) return false;
     ArrayNode fused = graph_.node(scaled.product);

@@ -237,14 +237,12 @@ std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const Array
   const size_t rank = n.space.size();
   const std::vector<int64_t> a = Along(n.operands[0], rank), b = Along(n.operands[1], rank);
   const std::vector<int64_t>& c = StridesOf(p.id);
-  const auto has = [](const ArrayOperand& o, size_t axis) {
-    return std::find(o.axes.begin(), o.axes.end(), static_cast<int>(axis)) != o.axes.end();
-  };
   std::vector<ContractAxis> axes;
   for (size_t i = 0; i < rank; ++i) {
     const bool summed = i >= n.shape.size();
-    axes.push_back({n.space[i], a[i], b[i], summed ? 0 : c[i], has(n.operands[0], i),
-                    has(n.operands[1], i), summed});
+    const int axis = static_cast<int>(i);
+    axes.push_back({n.space[i], a[i], b[i], summed ? 0 : c[i], n.operands[0].VariesAlong(axis),
+                    n.operands[1].VariesAlong(axis), summed});
   }
   ContractStep::Mask mask;
   Staircase stairs = graph_.StaircaseOf(n.stairs);

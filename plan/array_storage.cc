@@ -163,11 +163,8 @@ void ArrayCompiler::FindTwin(int id, const std::vector<int>& region_of) {
   if (n.op != ArrayOp::kMap || n.scalar != ScalarOp::kSelect) return;
   const ArrayOperand& x = n.operands[1];
   const auto at = static_cast<size_t>(x.array);
-  for (size_t k = 0; k < x.axes.size(); ++k) {
-    if (x.axes[k] != static_cast<int>(k)) return;
-  }
   const bool same =
-      x.axes.size() == n.shape.size() && region_of[at] == region_of[static_cast<size_t>(id)];
+      x.IsWhole(n.shape.size()) && region_of[at] == region_of[static_cast<size_t>(id)];
   if (same && written_[at] && read_cells_[at] == n.operands[0] &&
       graph_.StaircaseOf(n.operands[0]).present()) {
     written_[at] = false;

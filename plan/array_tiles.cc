@@ -119,18 +119,19 @@ class ArrayCompiler::Tiler {
     return static_cast<int>(axis);
   }
 
-  // Calls f(array, its axes as the step's) for everything that a step reads.
+  // Calls f(operand) for everything that a step reads, along the step's axes.
   template <typename F>
   void ForEachRead(const Pending& p, F&& f) const {
     if (p.region < 0) {
-      for (const ArrayOperand& o : c_.graph_.node(p.id).operands) f(c_.Held(o.array), o.axes);
+      for (const ArrayOperand& o : c_.graph_.node(p.id).operands)
+        f(ArrayOperand{c_.Held(o.array), o.axes});
       return;
     }
     const ArrayRegion& region = c_.plan_.regions[static_cast<size_t>(p.region)];
     for (int member : region.members) {
       const std::vector<int>& axes = region.axes.find(member)->second;
       for (const ArrayOperand& leaf : c_.plan_.leaves[static_cast<size_t>(member)]) {
-        if (!region.axes.contains(leaf.array)) f(c_.Held(leaf.array), Renamed(leaf, axes).axes);
+        if (!region.axes.contains(leaf.array)) f(Renamed({c_.Held(leaf.array), leaf.axes}, axes));
       }
     }
   }
@@ -139,12 +140,12 @@ class ArrayCompiler::Tiler {
   int AxisOf(const Pending& p) const {
     int axis = -1;
     bool agrees = true;
-    ForEachRead(p, [&](int array, const std::vector<int>& axes) {
-      const int owner = c_.Owner(array);
+    ForEachRead(p, [&](const ArrayOperand& o) {
+      const int owner = c_.Owner(o.array);
       agrees = agrees && !finished_.contains(owner);
       const auto it = grown_.axis_of.find(owner);
       if (it == grown_.axis_of.end()) return;
-      const int here = owner == array ? axes[static_cast<size_t>(it->second)] : -1;
+      const int here = owner == o.array ? o.axes[static_cast<size_t>(it->second)] : -1;
       agrees = agrees && here >= 0 && (axis < 0 || axis == here);
       axis = here;
     });
@@ -183,17 +184,14 @@ class ArrayCompiler::Tiler {
   int64_t RowsAt(const Pending& p, int axis) const {
     if (!IsContract(p)) return 0;
     const ArrayNode& n = c_.graph_.node(p.id);
-    const auto has = [](const ArrayOperand& o, int a) {
-      return std::find(o.axes.begin(), o.axes.end(), a) != o.axes.end();
-    };
-    const bool in_a = has(n.operands[0], axis), in_b = has(n.operands[1], axis);
+    const bool in_a = n.operands[0].VariesAlong(axis), in_b = n.operands[1].VariesAlong(axis);
     const bool summed = IsSummed(p, axis);
     if (in_a && in_b && !summed) return 0;
     int64_t rows = 1;
     for (size_t k = 0; k < n.space.size(); ++k) {
       const int other = static_cast<int>(k);
       if (other == axis || IsSummed(p, other) != summed) continue;
-      if (summed || has(n.operands[in_a ? 0 : 1], other)) rows *= n.space[k];
+      if (summed || n.operands[in_a ? 0 : 1].VariesAlong(other)) rows *= n.space[k];
     }
     return rows;
   }
@@ -225,7 +223,7 @@ class ArrayCompiler::Tiler {
     for (const ArrayOperand& mask :
          {c_.graph_.node(p.id).stairs, c_.read_cells_[static_cast<size_t>(p.id)]}) {
       if (mask.array < 0 || !c_.graph_.StaircaseOf(mask).present()) continue;
-      if (std::find(mask.axes.begin(), mask.axes.end(), axis) != mask.axes.end()) return true;
+      if (mask.VariesAlong(axis)) return true;
     }
     return false;
   }
@@ -247,9 +245,8 @@ class ArrayCompiler::Tiler {
       }
       if (!IsContract(p) || RunsInBlocks(p, axis)) continue;
       const int tiled = axis;
-      ForEachRead(p, [&](int array, const std::vector<int>& axes) {
-        if (std::find(axes.begin(), axes.end(), tiled) == axes.end())
-          cost += again * c_.BytesOf(array);
+      ForEachRead(p, [&](const ArrayOperand& o) {
+        if (!o.VariesAlong(tiled)) cost += again * c_.BytesOf(o.array);
       });
       if (IsSummed(p, axis)) cost += 2 * again * c_.BytesOf(p.id);
     }

@@ -266,7 +266,7 @@ std::optional<GridRelation> GridLowering::JoinRelations(const GridRelation& left
 std::optional<AxisArray> GridLowering::PositionsAlong(const GridColumn::Key& keys,
                                                       const GridColumn::Key& labels) {
   const int guard =
-      AddGuard({Guard::Kind::kPositions, 0, -1, {}, 0, 0, keys.values, labels.values});
+      AddGuard({.kind = Guard::Kind::kPositions, .keys = keys.values, .labels = labels.values});
   if (guard < 0) return std::nullopt;
   return ComputedInput(guard, TypeId::kInt64, {keys.values.count}, {keys.axis});
 }

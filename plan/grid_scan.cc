@@ -14,6 +14,16 @@ std::vector<int> AllAxes(const std::vector<int64_t>& extents) {
   return axes;
 }
 
+ArrayNode TableInput(uint64_t id, int column, TypeId type, const std::vector<int64_t>& shape) {
+  ArrayNode n;
+  n.op = ArrayOp::kInput;
+  n.type = type;
+  n.shape = shape;
+  n.table_id = id;
+  n.column = column;
+  return n;
+}
+
 void SetCoordinate(GridColumn& column, int axis, int64_t origin) {
   column = {GridColumn::Kind::kCoordinate, column.type, axis, origin, {}, {}, {}, {}};
 }
@@ -49,20 +59,14 @@ GridRelation GridLowering::ScanColumns(uint64_t id, const Table& table,
     GridColumn c;
     c.type = table.column(i)->type();
     if (c.type != TypeId::kText && std::find(dims.begin(), dims.end(), i) == dims.end()) {
-      ArrayNode n;
-      n.op = ArrayOp::kInput;
-      n.type = c.type;
-      n.shape = out.extents;
-      n.table_id = id;
-      n.column = i;
       c.kind = GridColumn::Kind::kArray;
-      c.value = {graph_.Add(n), AllAxes(out.extents)};
+      c.value = {graph_.Add(TableInput(id, i, c.type, out.extents)), AllAxes(out.extents)};
       if (table.column(i)->has_nulls()) {
-        n.type = TypeId::kBool;
+        ArrayNode n = TableInput(id, i, TypeId::kBool, out.extents);
         n.valid = true;
         c.valid = {graph_.Add(std::move(n)), AllAxes(out.extents)};
       } else {
-        AddGuard({Guard::Kind::kNoNulls, id, i, {}, 0, 0, {}, {}});
+        AddGuard({.kind = Guard::Kind::kNoNulls, .table_id = id, .column = i});
       }
     }
     out.columns.push_back(std::move(c));
@@ -77,7 +81,7 @@ GridLowering::Maybe GridLowering::LowerScan(const Node&, const Scan& s) {
   const Table& table = *it->second;
   if (table.grid()) {
     const GridShape& shape = *table.grid();
-    AddGuard({Guard::Kind::kGrid, s.table_id, -1, shape, 0, 0, {}, {}});
+    AddGuard({.kind = Guard::Kind::kGrid, .table_id = s.table_id, .shape = shape});
     GridRelation out = ScanColumns(s.table_id, table, shape.extents);
     for (size_t d = 0; d < shape.extents.size(); ++d) {
       SetCoordinate(out.columns[static_cast<size_t>(table.schema().dims[d])], static_cast<int>(d),
@@ -86,7 +90,7 @@ GridLowering::Maybe GridLowering::LowerScan(const Node&, const Scan& s) {
     return out;
   }
   if (table.schema().dims.empty() && table.num_rows() == 1) {
-    AddGuard({Guard::Kind::kOneRow, s.table_id, -1, {}, 0, 0, {}, {}});
+    AddGuard({.kind = Guard::Kind::kOneRow, .table_id = s.table_id});
     return ScanColumns(s.table_id, table, {});
   }
   if (!keyed_) return std::nullopt;
@@ -96,10 +100,8 @@ GridLowering::Maybe GridLowering::LowerScan(const Node&, const Scan& s) {
 
 GridLowering::Maybe GridLowering::ScanKeyed(uint64_t id, const Table& table) {
   const std::vector<int>& dims = table.schema().dims;
-  std::vector<ColumnRef> dim_columns;
-  for (int d : dims) dim_columns.push_back(table.column(d));
-  if (const auto shape = LabelledShape(dim_columns, table.num_rows())) {
-    AddGuard({Guard::Kind::kLabelled, id, -1, *shape, 0, 0, {}, {}});
+  if (const auto shape = LabelledShape(table.DimColumns(), table.num_rows())) {
+    AddGuard({.kind = Guard::Kind::kLabelled, .table_id = id, .shape = *shape});
     GridRelation out = ScanColumns(id, table, shape->extents);
     int64_t step = table.num_rows();
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -123,13 +125,12 @@ std::optional<GridRelation> GridLowering::ScanBox(uint64_t id, const Table& tabl
   // The MLP's images have 2 cells a row: a step takes 0.27 ms instead of 9.2 on Rows (gate_probe
   // time step.mlp).
   constexpr int64_t kMostCellsPerRow = 4;
-  std::vector<ColumnRef> dims;
-  for (int d : table.schema().dims) dims.push_back(table.column(d));
-  const auto box = OrderedBox(dims, table.num_rows(), kMostCellsPerRow * table.num_rows());
+  const auto box =
+      OrderedBox(table.DimColumns(), table.num_rows(), kMostCellsPerRow * table.num_rows());
   if (!box) return std::nullopt;
   const std::vector<int> axes = AllAxes(box->extents);
   const auto computed = [&](Guard::Kind kind, int column, TypeId type) -> AxisArray {
-    const int guard = AddGuard({kind, id, column, *box, 0, 0, {}, {}});
+    const int guard = AddGuard({.kind = kind, .table_id = id, .column = column, .shape = *box});
     return guard < 0 ? AxisArray{} : ComputedInput(guard, type, box->extents, axes);
   };
   GridRelation out{box->extents, computed(Guard::Kind::kPresent, -1, TypeId::kBool), {}};
@@ -155,24 +156,18 @@ std::optional<GridRelation> GridLowering::ScanBox(uint64_t id, const Table& tabl
 // One axis, the rows in their order, keyed by every column.
 GridRelation GridLowering::ScanRows(uint64_t id, const Table& table) {
   const int64_t rows = table.num_rows();
-  AddGuard({Guard::Kind::kRows, id, -1, {{0}, {rows}}, 0, 0, {}, {}});
+  AddGuard({.kind = Guard::Kind::kRows, .table_id = id, .shape = {{0}, {rows}}});
   GridRelation out = ScanColumns(id, table, {rows});
   const std::vector<int>& dims = table.schema().dims;
   for (int i = 0; i < table.num_columns(); ++i) {
     GridColumn& c = out.columns[static_cast<size_t>(i)];
     const bool is_dim = std::find(dims.begin(), dims.end(), i) != dims.end();
     if (is_dim && c.type != TypeId::kText) {
-      ArrayNode n;
-      n.op = ArrayOp::kInput;
-      n.type = c.type;
-      n.shape = {rows};
-      n.table_id = id;
-      n.column = i;
       c.kind = GridColumn::Kind::kArray;
-      c.value = {graph_.Add(std::move(n)), {0}};
+      c.value = {graph_.Add(TableInput(id, i, c.type, {rows})), {0}};
     }
     if (!IsInteger(c.type) && c.type != TypeId::kText) continue;
-    if (AddGuard({Guard::Kind::kNoNulls, id, i, {}, 0, 0, {}, {}}) < 0) continue;
+    if (AddGuard({.kind = Guard::Kind::kNoNulls, .table_id = id, .column = i}) < 0) continue;
     c.key = {0, {id, i, rows, 1}, is_dim ? dims : std::vector<int>{}};
   }
   return out;

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/grid_detection.h"
 #include "engine/types.h"
+#include "ops/vector.h"
 
 namespace adjoin {
 namespace {
@@ -33,12 +35,6 @@ auto WithKeys(const Column& column, F f) {
 
 bool IsKey(const Column& column) {
   return (IsInteger(column.type()) || column.type() == TypeId::kText) && !column.has_nulls();
-}
-
-std::vector<ColumnRef> DimsOf(const Table& table) {
-  std::vector<ColumnRef> dims;
-  for (int d : table.schema().dims) dims.push_back(table.column(d));
-  return dims;
 }
 
 // Calls f with each column that the guard reads; false where a table is missing or f is false.
@@ -70,23 +66,26 @@ bool InRange(const Column& column, int64_t low, int64_t high) {
   });
 }
 
-// cells[r] = the cell of row r's key in the box; false where one is outside of it or not after the
-// row before it.
+bool AreIntegers(std::span<const ColumnRef> dims) {
+  return std::ranges::all_of(dims, [](const ColumnRef& dim) { return IsInteger(dim->type()); });
+}
+
+bool Contains(const GridShape& box, const GridShape& other) {
+  for (size_t d = 0; d < box.extents.size(); ++d) {
+    if (other.origins[d] < box.origins[d] || other.extents[d] > box.extents[d]) return false;
+    const uint64_t before =
+        static_cast<uint64_t>(other.origins[d]) - static_cast<uint64_t>(box.origins[d]);
+    if (before > static_cast<uint64_t>(box.extents[d] - other.extents[d])) return false;
+  }
+  return true;
+}
+
+// cells[r] = the cell of row r's key in the box; false where a row is not after the one before it.
+// REQUIRES: the keys lie in the box.
 bool OrderedCells(std::span<const ColumnRef> dims, const GridShape& box, int64_t num_rows,
                   std::vector<int64_t>& cells) {
-  cells.assign(static_cast<size_t>(num_rows), 0);
-  bool inside = true;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (!IsInteger(dims[d]->type())) return false;
-    WithKeys(*dims[d], [&](const auto* values) {
-      for (size_t i = 0; i < cells.size(); ++i) {
-        const int64_t v = values[i];
-        inside &= v >= box.origins[d] && v - box.origins[d] < box.extents[d];
-        cells[i] = cells[i] * box.extents[d] + (v - box.origins[d]);
-      }
-    });
-    if (!inside) return false;
-  }
+  cells.resize(static_cast<size_t>(num_rows));
+  FillCells(dims, box, num_rows, cells.data());
   return std::adjacent_find(cells.begin(), cells.end(), std::greater_equal<>()) == cells.end();
 }
 
@@ -102,16 +101,20 @@ absl::StatusOr<ColumnRef> Computed(TypeId type, int64_t length,
 
 ColumnRef ComputeCells(const Guard& guard, const Table& table,
                        const std::shared_ptr<MemoryBudget>& budget) {
+  const std::vector<ColumnRef> dims = table.DimColumns();
+  const int64_t rows = table.num_rows();
+  if (!AreIntegers(dims)) return nullptr;
+  const auto around = rows == 0 ? std::nullopt : BoxOf(dims, rows);
   std::vector<int64_t> cells;
-  if (!OrderedCells(DimsOf(table), guard.shape, table.num_rows(), cells)) return nullptr;
-  int64_t box = 1;
-  for (int64_t extent : guard.shape.extents) box *= extent;
+  if (rows > 0 &&
+      (!around || !Contains(guard.shape, *around) || !OrderedCells(dims, guard.shape, rows, cells)))
+    return nullptr;
   const bool present = guard.kind == Kind::kPresent;
   const Column* from = present ? nullptr : table.column(guard.column).get();
   if (from != nullptr && from->has_nulls()) return nullptr;
   const TypeId type = present ? TypeId::kBool : from->type();
   std::shared_ptr<Buffer> values;
-  auto column = Computed(type, box, budget, values);
+  auto column = Computed(type, CellsOf(guard.shape), budget, values);
   if (!column.ok()) return nullptr;
   const auto scatter = [&](auto zero) {
     using T = decltype(zero);
@@ -119,19 +122,7 @@ ColumnRef ComputeCells(const Guard& guard, const Table& table,
     for (size_t i = 0; i < cells.size(); ++i)
       to[cells[i]] = present ? T{1} : static_cast<const T*>(from->data())[i];
   };
-  switch (WidthOf(type)) {
-    case 1:
-      scatter(uint8_t{});
-      break;
-    case 2:
-      scatter(uint16_t{});
-      break;
-    case 4:
-      scatter(uint32_t{});
-      break;
-    default:
-      scatter(uint64_t{});
-  }
+  WithWidth(WidthOf(type), scatter);
   return *std::move(column);
 }
 
@@ -191,7 +182,7 @@ bool Check(const Guard& guard, const TablesById& tables, ColumnRef& computed,
     case Kind::kInRange:
       return InRange(*table.column(guard.column), guard.low, guard.high);
     case Kind::kLabelled: {
-      const auto shape = LabelledShape(DimsOf(table), table.num_rows());
+      const auto shape = LabelledShape(table.DimColumns(), table.num_rows());
       return shape.has_value() && *shape == guard.shape;
     }
     default:
@@ -255,26 +246,12 @@ std::optional<GridShape> LabelledShape(std::span<const ColumnRef> dims, int64_t 
 
 std::optional<GridShape> OrderedBox(std::span<const ColumnRef> dims, int64_t num_rows,
                                     int64_t most_cells) {
-  GridShape box;
-  int64_t cells = 1;
-  for (const ColumnRef& dim : dims) {
-    if (!IsInteger(dim->type()) || num_rows == 0) return std::nullopt;
-    const auto [low, high] = WithKeys(*dim, [num_rows](const auto* values) {
-      const auto [least, most] = std::minmax_element(values, values + num_rows);
-      return std::pair<int64_t, int64_t>(*least, *most);
-    });
-    int64_t extent = 0;
-    if (__builtin_sub_overflow(high, low, &extent) || __builtin_add_overflow(extent, 1, &extent) ||
-        __builtin_mul_overflow(cells, extent, &cells)) {
-      return std::nullopt;
-    }
-    box.origins.push_back(low);
-    box.extents.push_back(extent);
-  }
-  std::vector<int64_t> by_row;
-  return !dims.empty() && cells <= most_cells && OrderedCells(dims, box, num_rows, by_row)
-             ? std::optional(std::move(box))
-             : std::nullopt;
+  if (!AreIntegers(dims) || dims.empty() || num_rows == 0) return std::nullopt;
+  auto box = BoxOf(dims, num_rows);
+  std::vector<int64_t> cells;
+  const bool ordered =
+      box && CellsOf(*box) <= most_cells && OrderedCells(dims, *box, num_rows, cells);
+  return ordered ? std::move(box) : std::nullopt;
 }
 
 }  // namespace adjoin

@@ -40,9 +40,9 @@ struct Guard {
   } kind;
   uint64_t table_id = 0;
   int column = -1;
-  GridShape shape;
-  int64_t low = 0, high = 0;  // kInRange: every value in [low, high), none NULL
-  ColumnValues keys, labels;  // kPositions
+  GridShape shape = {};
+  int64_t low = 0, high = 0;            // kInRange: every value in [low, high), none NULL
+  ColumnValues keys = {}, labels = {};  // kPositions
   friend bool operator==(const Guard&, const Guard&) = default;
 };
 

@@ -22,7 +22,7 @@ namespace {
 WindowCallSpec CallSpec(const WindowCall& call, std::vector<ExprRef>& exprs,
                         std::vector<ExprRef>& guards) {
   WindowCallSpec spec;
-  spec.kind = static_cast<WindowKind>(call.function);
+  spec.kind = call.function;
   spec.result = call.type;
   int* const places[] = {&spec.arg, &spec.second, &spec.fallback};
   for (size_t i = 0; i < call.args.size() && i < 3; ++i) {
@@ -187,7 +187,7 @@ absl::Status RowsBuilder::LowerOp(const GroupBy& group_by, NodeState& state) {
     columns.push_back(static_cast<int>(column));
     const Aggregate& aggregate = group_by.aggregates[a];
     AggregateSpec call;
-    call.kind = static_cast<AggregateKind>(aggregate.function);
+    call.kind = aggregate.function;
     call.arg = aggregate.function == AggregateFunction::kCountStar
                    ? -1
                    : add(aggregate.arg, aggregate.filter);
@@ -268,15 +268,7 @@ absl::Status RowsBuilder::LowerOp(const Window& window, NodeState& state) {
     }
   }
   ADJOIN_ASSIGN_OR_RETURN(spec.exprs, CompileExprs(exprs, in->table_columns(), guards));
-  const Frame& frame = window.frame;
-  spec.frame = {static_cast<WindowFrameMode>(frame.mode),
-                static_cast<WindowFrameBound>(frame.start),
-                static_cast<WindowFrameBound>(frame.end),
-                frame.start_offset,
-                frame.end_offset,
-                frame.start_distance,
-                frame.end_distance,
-                static_cast<WindowFrameExclusion>(frame.exclusion)};
+  spec.frame = window.frame;
   spec.schema = SchemaOf(*state.node, columns);
   const int slot = NewSlot();
   ++num_operators_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/table.h"
+#include "ops/functions.h"
 #include "plan/expr.h"
 
 namespace adjoin {
@@ -61,21 +62,7 @@ struct Join {
   std::vector<JoinKey> keys;  // none: cross
   ExprRef residual;           // over left columns then right columns; null: TRUE
 };
-enum class AggregateFunction : uint8_t {
-  kCountStar,
-  kCount,
-  kSum,
-  kAvg,
-  kMin,
-  kMax,
-  kBoolAnd,
-  kBoolOr,
-  // SUM((arg - its mean) * (second - its mean)) over the rows where neither is NULL, both DOUBLE
-  // PRECISION: what VARIANCE, STDDEV, COVAR, CORR and REGR are made of.
-  kComoment,
-  kStringAgg  // the texts of arg in row order, each but the first after its `second` (NULL:
-              // nothing)
-};
+using AggregateFunction = AggregateKind;
 struct Aggregate {
   AggregateFunction function;
   ExprRef arg;     // null for kCountStar
@@ -94,48 +81,11 @@ struct SortKey {
   bool descending = false;
   bool nulls_first = false;
 };
-enum class FrameMode : uint8_t { kRows, kRange, kGroups };
-enum class FrameBound : uint8_t {
-  kUnboundedPreceding,
-  kPreceding,
-  kCurrentRow,
-  kFollowing,
-  kUnboundedFollowing
-};
-enum class FrameExclusion : uint8_t { kNone, kCurrentRow, kGroup, kTies };
-struct Frame {
-  FrameMode mode = FrameMode::kRange;
-  FrameBound start = FrameBound::kUnboundedPreceding;
-  FrameBound end = FrameBound::kCurrentRow;
-  int64_t start_offset = 0;  // of kPreceding / kFollowing
-  int64_t end_offset = 0;
-  double start_distance = 0;  // instead, of RANGE over a float key
-  double end_distance = 0;
-  FrameExclusion exclusion = FrameExclusion::kNone;
-};
-enum class WindowFunction : uint8_t {
-  kCountStar,
-  kCount,
-  kSum,
-  kAvg,
-  kMin,
-  kMax,
-  kRowNumber,
-  kRank,
-  kDenseRank,
-  kLag,
-  kLead,
-  kFirstValue,
-  kLastValue,
-  kBoolAnd,
-  kBoolOr,
-  kComoment,
-  kStringAgg,
-  kPercentRank,
-  kCumeDist,
-  kNtile,
-  kNthValue
-};
+using WindowFunction = WindowKind;
+using Frame = WindowFrameSpec;
+using FrameMode = WindowFrameMode;
+using FrameBound = WindowFrameBound;
+using FrameExclusion = WindowFrameExclusion;
 struct WindowCall {
   WindowFunction function;
   // lag/lead: value, offset, default (default may be absent: NULL). kNtile and kNthValue end with a

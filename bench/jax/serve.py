@@ -11,7 +11,6 @@ XLA sizes its thread pool by the variable NPROC and cannot use more processors t
 for jaxlib has no other switch that holds (--xla_cpu_multi_thread_eigen=false leaves two threads to large products).
 """
 import argparse
-import ctypes
 import importlib
 import json
 import os
@@ -22,21 +21,10 @@ import time
 
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from resident import reset_resident_peak, resident_bytes  # noqa: E402
+
 MAX_RUNS = 5000  # a round
-
-
-def resident_bytes(line):
-    """A line of /proc/self/status: VmRSS is what is resident, VmHWM the most that was."""
-    for text in pathlib.Path("/proc/self/status").read_text().splitlines():
-        if text.startswith(line + ":"):
-            return int(text.split()[1]) * 1024
-    return 0
-
-
-def reset_resident_peak():
-    """Makes VmHWM start again from what is resident, after freed memory went back to the system."""
-    ctypes.CDLL(None).malloc_trim(0)
-    pathlib.Path("/proc/self/clear_refs").write_text("5")
 
 
 def write_results(folder, model, before, after):

@@ -10,7 +10,6 @@
 Data is in the peer's own form in memory before anything is timed, and a run ends when the peer holds the whole result.
 """
 import argparse
-import ctypes
 import gc
 import json
 import pathlib
@@ -19,6 +18,9 @@ import sys
 import time
 
 import columns
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from resident import reset_resident_peak, resident_bytes  # noqa: E402
 
 
 class DuckDB:
@@ -94,20 +96,6 @@ PEERS = {
     "datafusion": DataFusion,
 }
 PEERS.update({f"{name}-dict": make for name, make in PEERS.items()})
-
-
-def resident_bytes(line):
-    """A line of /proc/self/status: VmRSS is what is resident, VmHWM the most that was."""
-    for text in pathlib.Path("/proc/self/status").read_text().splitlines():
-        if text.startswith(line + ":"):
-            return int(text.split()[1]) * 1024
-    return 0
-
-
-def reset_resident_peak():
-    """Makes VmHWM start again from what is resident, after freed memory went back to the system."""
-    ctypes.CDLL(None).malloc_trim(0)
-    pathlib.Path("/proc/self/clear_refs").write_text("5")
 
 
 class Timed:

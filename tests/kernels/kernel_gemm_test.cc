@@ -31,9 +31,12 @@ void Multiply(const KernelTable& table, int64_t m, int64_t n, int64_t k, const M
   const int64_t bytes = GemmScratchBytes(m, n, k, sizeof(T));
   std::vector<unsigned char> scratch(bytes + 128, 0xab);
   unsigned char* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64);
+  const int64_t from = addend == nullptr ? 0
+                                         : (reinterpret_cast<intptr_t>(addend->values.data()) -
+                                            reinterpret_cast<intptr_t>(c->values.data())) /
+                                               static_cast<int64_t>(sizeof(T));
   table.reduce<T>().gemm({m, n, k, a.values.data(), a.row, a.col, b.values.data(), b.row, b.col,
-                          c->values.data(), c->row, c->col, alpha, accumulate, aligned,
-                          addend == nullptr ? nullptr : addend->values.data()});
+                          c->values.data(), c->row, c->col, alpha, accumulate, aligned, from});
   for (int i = 0; i < 64 - static_cast<int>(aligned - scratch.data()) + 64; ++i) {
     if (aligned + bytes + i >= scratch.data() + scratch.size()) break;
     ASSERT_EQ(aligned[bytes + i], 0xab)

@@ -1,0 +1,70 @@
+// The aggregate and window functions and the frames of windows: one list, for plans and for what
+// runs them.
+#pragma once
+
+#include <cstdint>
+
+namespace adjoin {
+
+enum class AggregateKind : uint8_t {
+  kCountStar,
+  kCount,
+  kSum,
+  kAvg,
+  kMin,
+  kMax,
+  kBoolAnd,
+  kBoolOr,
+  // SUM((arg - its mean) * (second - its mean)) over the rows where neither is NULL, both DOUBLE
+  // PRECISION: what VARIANCE, STDDEV, COVAR, CORR and REGR are made of.
+  kComoment,
+  kStringAgg  // the texts of arg in row order, each but the first after its `second` (NULL:
+              // nothing)
+};
+
+enum class WindowKind : uint8_t {
+  kCountStar,
+  kCount,
+  kSum,
+  kAvg,
+  kMin,
+  kMax,
+  kRowNumber,
+  kRank,
+  kDenseRank,
+  kLag,
+  kLead,
+  kFirstValue,
+  kLastValue,
+  kBoolAnd,
+  kBoolOr,
+  kComoment,
+  kStringAgg,
+  kPercentRank,
+  kCumeDist,
+  kNtile,
+  kNthValue
+};
+
+enum class WindowFrameMode : uint8_t { kRows, kRange, kGroups };
+enum class WindowFrameBound : uint8_t {
+  kUnboundedPreceding,
+  kPreceding,
+  kCurrentRow,
+  kFollowing,
+  kUnboundedFollowing
+};
+enum class WindowFrameExclusion : uint8_t { kNone, kCurrentRow, kGroup, kTies };
+
+// Offsets of RANGE are distances of the one ORDER BY key: where it is a float, start_distance and
+// end_distance.
+struct WindowFrameSpec {
+  WindowFrameMode mode = WindowFrameMode::kRange;
+  WindowFrameBound start = WindowFrameBound::kUnboundedPreceding;
+  WindowFrameBound end = WindowFrameBound::kCurrentRow;
+  int64_t start_offset = 0, end_offset = 0;
+  double start_distance = 0, end_distance = 0;
+  WindowFrameExclusion exclusion = WindowFrameExclusion::kNone;
+};
+
+}  // namespace adjoin
