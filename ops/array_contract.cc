@@ -13,9 +13,7 @@
 namespace adjoin {
 namespace {
 
-// A product below this stays on its caller: 4e6 are about 50 us on one core. Above it parts are
-// small enough that a few threads end together.
-constexpr double kFewestFlops = 4e6;
+// Above ContractStep::kFewestFlops parts are small enough that a few threads end together.
 constexpr double kFlopsPerPart = 2e6;
 // Of the dimension that is cut: not worth it for fewer.
 constexpr int64_t kFewestOfPart = 48;
@@ -74,15 +72,6 @@ int64_t Distance(const std::byte* from, const std::byte* to) {
 
 struct ContractStep::State final : StepState {
   bool needs_mask = false;  // of the run whose tiles are under way
-};
-
-struct ContractStep::Context {
-  const ContractStep* step;
-  RunState* state;
-  Span span;
-  int64_t parts;
-  Range Span::*cut;  // what parts have ranges of,
-  int64_t unit;      // in multiples of this
 };
 
 // Joins neighbours, makes the largest run of `group` the matrix dimension and loops over the rest.
@@ -159,6 +148,7 @@ ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> ax
                         [&](const Loop& l) { return !l.summed && l.outer == tiled_; });
   for (const Loop& l : loops_) (l.summed ? sums_ : batches_) *= l.extent;
   if (stairs_.present()) FindRanges();
+  cut_ = CutOf(Whole());
 }
 
 // Row i takes part in [0, ends[i]) of the other dimension, or from the first whose end is above i
@@ -326,27 +316,26 @@ ContractStep::Span ContractStep::TileOf(int64_t first, int64_t last) const {
   return span;
 }
 
-void ContractStep::RunPart(void* context, int64_t part, int slot) {
-  const Context& c = *static_cast<Context*>(context);
-  Span span = c.span;
-  Range& cut = span.*c.cut;
-  const int64_t units = (cut.length() + c.unit - 1) / c.unit;
-  cut = {cut.first + units * part / c.parts * c.unit,
-         std::min(cut.last, cut.first + units * (part + 1) / c.parts * c.unit)};
-  std::byte* scratch = c.state->Scratch(slot);
-  if (c.step->type_ == TypeId::kFloat32) {
-    c.step->RunBatches<float>(*c.state, scratch, span);
+void ContractStep::RunPartOf(const RunState& state, Span span, const Cut& cut, int64_t part,
+                             int slot) const {
+  Range& range = span.*cut.of;
+  const int64_t units = (range.length() + cut.unit - 1) / cut.unit;
+  range = {range.first + units * part / cut.parts * cut.unit,
+           std::min(range.last, range.first + units * (part + 1) / cut.parts * cut.unit)};
+  std::byte* scratch = state.Scratch(slot);
+  if (type_ == TypeId::kFloat32) {
+    RunBatches<float>(state, scratch, span);
   } else {
-    c.step->RunBatches<double>(*c.state, scratch, span);
+    RunBatches<double>(state, scratch, span);
   }
 }
 
 // Cuts the rows or the columns of each batch into at most `wanted` parts.
-void ContractStep::CutMatrix(int64_t wanted, Context& context) const {
-  const auto parts_of = [&](Range Span::*cut) {
+ContractStep::Cut ContractStep::CutMatrix(int64_t wanted, const Span& span) const {
+  const auto parts_of = [&](Range Span::*of) {
     // A block of a staircase's rows has a range of columns of its own.
-    const bool whole = cut == &Span::columns && ranges_of_columns_ && !ranges_.empty();
-    const int64_t length = (context.span.*cut).length();
+    const bool whole = of == &Span::columns && ranges_of_columns_ && !ranges_.empty();
+    const int64_t length = (span.*of).length();
     return whole ? 1 : std::clamp<int64_t>(length / kFewestOfPart, 1, wanted);
   };
   // The kernel packs the factor along whose dimension c's cells lie side by side, and the other one
@@ -356,20 +345,36 @@ void ContractStep::CutMatrix(int64_t wanted, Context& context) const {
   Range Span::*packed = packs_a ? &Span::rows : &Span::columns;
   Range Span::*other = packs_a ? &Span::columns : &Span::rows;
   const int64_t enough = packs_both ? kMostParts : kEnoughParts;
-  const bool cuts_packed = parts_of(packed) >= std::min(parts_of(other), enough);
-  context.cut = cuts_packed ? packed : other;
-  context.unit = cuts_packed ? kPackedStep : kOtherStep;
-  context.parts = parts_of(context.cut);
+  if (parts_of(packed) >= std::min(parts_of(other), enough))
+    return {parts_of(packed), packed, kPackedStep};
+  return {parts_of(other), other, kOtherStep};
 }
 
-void ContractStep::RunSpan(RunState& state, const Span& span) const {
+ContractStep::Cut ContractStep::CutOf(const Span& span) const {
   const double flops =
       2.0 * static_cast<double>(span.rows.length()) * static_cast<double>(columns_.extent) *
       static_cast<double>(span.inner.length()) * static_cast<double>(span.batches.length() * sums_);
   const int64_t wanted = PartsFor(flops, kFewestFlops, kFlopsPerPart);
-  Context context{this, &state, span, wanted, &Span::batches, 1};
-  if (span.batches.length() < wanted) CutMatrix(wanted, context);
-  state.RunParts(context.parts, &ContractStep::RunPart, &context);
+  if (span.batches.length() < wanted) return CutMatrix(wanted, span);
+  return {wanted, &Span::batches, 1};
+}
+
+void ContractStep::RunPart(RunState& state, int64_t part, int slot) const {
+  RunPartOf(state, Whole(), cut_, part, slot);
+}
+
+void ContractStep::RunSpan(RunState& state, const Span& span) const {
+  struct Context {
+    const ContractStep* step;
+    RunState* state;
+    Span span;
+    Cut cut;
+  } context{this, &state, span, CutOf(span)};
+  const auto run = [](void* of, int64_t part, int slot) {
+    const auto& [step, run_state, whole, cut] = *static_cast<Context*>(of);
+    step->RunPartOf(*run_state, whole, cut, part, slot);
+  };
+  state.RunParts(context.cut.parts, run, &context);
 }
 
 // Cell by cell, in the order of the axes: only for factors that are not finite.

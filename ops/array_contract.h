@@ -62,8 +62,14 @@ class ContractStep final : public Step {
   int64_t scratch_bytes() const override;
   absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
+  // 0 with a mask, which is looked into first.
+  int64_t parts() const override { return mask_.present ? 0 : cut_.parts; }
+  void RunPart(RunState& state, int64_t part, int slot) const override;
   void RunTile(RunState& state, int64_t first, int64_t last) const override;
   std::string Describe() const override;
+
+  // A product below this stays on its caller: 4e6 are about 50 us on one core.
+  static constexpr double kFewestFlops = 4e6;
 
  private:
   struct Matrix {
@@ -84,15 +90,20 @@ class ContractStep final : public Step {
   struct Span {  // of a product: what a tile, or a part of it, computes
     Range batches, rows, columns, inner;
   };
+  struct Cut {  // how a span is cut into parts
+    int64_t parts = 1;
+    Range Span::*of = &Span::batches;  // parts have ranges of it,
+    int64_t unit = 1;                  // in multiples of this
+  };
   struct State;
-  struct Context;
   Matrix TakeLargest(std::vector<ContractAxis> group);
   void FindRanges();
   Span Whole() const;
   Span TileOf(int64_t first, int64_t last) const;
-  void CutMatrix(int64_t wanted, Context& context) const;
+  Cut CutOf(const Span& span) const;
+  Cut CutMatrix(int64_t wanted, const Span& span) const;
   void RunSpan(RunState& state, const Span& span) const;
-  static void RunPart(void* context, int64_t part, int slot);
+  void RunPartOf(const RunState& state, Span span, const Cut& cut, int64_t part, int slot) const;
   template <typename T>
   void RunBatches(const RunState& state, std::byte* scratch, const Span& span) const;
   template <typename T>
@@ -118,6 +129,7 @@ class ContractStep final : public Step {
   // By block of rows, of the columns or of the inner dimension; empty: all of them.
   std::vector<Range> ranges_;
   bool ranges_of_columns_ = false;
+  Cut cut_;  // of all of it
 };
 
 }  // namespace adjoin

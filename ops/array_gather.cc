@@ -200,18 +200,15 @@ void GatherStep::Gather(const RunState& state, int64_t first, int64_t last) cons
   }
 }
 
-void GatherStep::RunPart(void* context, int64_t part, int) {
-  const auto& [step, state] = *static_cast<std::pair<const GatherStep*, RunState*>*>(context);
-  const int64_t runs = step->nest_.cells() / step->nest_.run;
-  WithElementType(step->type_, [&](auto zero) {
-    step->template Gather<decltype(zero)>(*state, runs * part / step->parts_,
-                                          runs * (part + 1) / step->parts_);
+void GatherStep::RunPart(RunState& state, int64_t part, int) const {
+  const int64_t runs = nest_.cells() / nest_.run;
+  WithElementType(type_, [&](auto zero) {
+    Gather<decltype(zero)>(state, runs * part / parts_, runs * (part + 1) / parts_);
   });
 }
 
 absl::Status GatherStep::Run(RunState& state) const {
-  std::pair<const GatherStep*, RunState*> context{this, &state};
-  state.RunParts(parts_, &GatherStep::RunPart, &context);
+  RunAllParts(state);
   return absl::OkStatus();
 }
 
@@ -281,7 +278,7 @@ void ScatterStep::ZeroPart(void* context, int64_t part, int) {
               static_cast<size_t>((last - first) * width));
 }
 
-void ScatterStep::RunPart(void* context, int64_t part, int) {
+void ScatterStep::AddPart(void* context, int64_t part, int) {
   const auto& [step, state, parts] = *static_cast<Context*>(context);
   const int64_t first = step->cut_extent() * part / parts;
   const int64_t last = step->cut_extent() * (part + 1) / parts;
@@ -298,7 +295,7 @@ absl::Status ScatterStep::Run(RunState& state) const {
   Context zero{this, &state, std::min<int64_t>(PartsFor(out_cells_), state.slots())};
   state.RunParts(zero.parts, &ScatterStep::ZeroPart, &zero);
   Context add{this, &state, std::min<int64_t>(most_parts_, state.slots())};
-  state.RunParts(add.parts, &ScatterStep::RunPart, &add);
+  state.RunParts(add.parts, &ScatterStep::AddPart, &add);
   return absl::OkStatus();
 }
 

@@ -42,12 +42,13 @@ class GatherStep final : public Step {
              std::vector<int64_t> direct, std::vector<ArrayIndex> indices, ArrayAddress out,
              std::string label);
   absl::Status Run(RunState& state) const override;
+  int64_t parts() const override { return parts_; }
+  void RunPart(RunState& state, int64_t part, int slot) const override;
   std::string Describe() const override { return label_; }
 
  private:
   template <typename T>
   void Gather(const RunState& state, int64_t first, int64_t last) const;  // runs
-  static void RunPart(void* context, int64_t part, int slot);
 
   TypeId type_;
   IndexedLoops nest_;
@@ -74,7 +75,7 @@ class ScatterStep final : public Step {
   template <typename T>
   void Scatter(const RunState& state, int64_t first, int64_t last) const;  // along the cut loop
   static void ZeroPart(void* context, int64_t part, int slot);
-  static void RunPart(void* context, int64_t part, int slot);
+  static void AddPart(void* context, int64_t part, int slot);
   bool cuts_runs() const { return cut_ == nest_.loops.size(); }
   int64_t cut_extent() const { return cuts_runs() ? nest_.run : nest_.loops[cut_]; }
 

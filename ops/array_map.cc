@@ -10,19 +10,21 @@
 namespace adjoin {
 namespace {
 
-// Below kFewestCells a step stays on its caller (a
-// part of two 50 us tasks took 101 us on two busy cores, shared notes; 64 Ki cells of a dozen
-// operations are about 150 us); above it parts are small enough that a few threads end together.
-constexpr int64_t kFewestCells = 65536;
+// Above FusedRows::kFewestCells parts are small enough that a few threads end together.
 constexpr int64_t kCellsPerPart = 16384;
 
 int64_t PartsFor(int64_t cells) {
-  return adjoin::PartsFor(static_cast<double>(cells), kFewestCells, kCellsPerPart);
+  return adjoin::PartsFor(static_cast<double>(cells), FusedRows::kFewestCells, kCellsPerPart);
 }
 
-// A step of one part runs on its caller.
-size_t SlotsFor(const RunState& state, int64_t parts) {
+// A step of one part has one worker, whichever slot it runs on.
+size_t WorkersFor(const RunState& state, int64_t parts) {
   return parts == 1 ? 1 : static_cast<size_t>(state.slots());
+}
+
+template <typename T>
+T& OfSlot(std::vector<T>& workers, int slot) {
+  return workers[workers.size() == 1 ? 0 : static_cast<size_t>(slot)];
 }
 
 template <typename T>
@@ -82,19 +84,14 @@ void ReduceInto<uint8_t>(ArrayReduction r, const uint8_t* x, uint8_t* acc, int64
 }  // namespace
 
 struct FusedRows::State final : StepState {
-  std::vector<RowProgram::Worker> workers;  // by slot
-};
-
-struct FusedRows::Context {
-  const FusedRows* step;
-  RunState* state;
-  int64_t first, last, parts;  // rows, in so many parts
+  std::vector<RowProgram::Worker> workers;
 };
 
 FusedRows::FusedRows(int number, RowProgram program, int64_t tiled, std::string label)
     : number_(static_cast<size_t>(number)),
       program_(std::move(program)),
       tiled_(tiled),
+      parts_(PartsOf(program_.rows())),
       label_(std::move(label)) {}
 
 int64_t FusedRows::PartsOf(int64_t rows) const {
@@ -104,49 +101,52 @@ int64_t FusedRows::PartsOf(int64_t rows) const {
 
 absl::Status FusedRows::Prepare(RunState& state) const {
   auto own = std::make_unique<State>();
-  own->workers.resize(SlotsFor(state, PartsOf(program_.rows())));
+  own->workers.resize(WorkersFor(state, parts_));
   for (auto& worker : own->workers) ADJOIN_RETURN_IF_ERROR(program_.Prepare(state, worker));
   state.step_states[number_] = std::move(own);
   return absl::OkStatus();
 }
 
-void FusedRows::RunPart(void* context, int64_t part, int slot) {
-  const Context& c = *static_cast<Context*>(context);
-  const RowProgram& program = c.step->program_;
-  auto& worker = static_cast<State&>(*c.state->step_states[c.step->number_])
-                     .workers[static_cast<size_t>(slot)];
-  const int64_t block = program.block_rows();
-  const int64_t blocks = (c.last - c.first + block - 1) / block;
-  const int64_t last = std::min(c.last, c.first + blocks * (part + 1) / c.parts * block);
-  for (int64_t row = c.first + blocks * part / c.parts * block; row < last; row += block)
-    program.Run(*c.state, worker, row, std::min(block, last - row));
+void FusedRows::RunRows(RunState& state, int64_t first, int64_t last, int64_t part, int64_t parts,
+                        int slot) const {
+  auto& worker = OfSlot(static_cast<State&>(*state.step_states[number_]).workers, slot);
+  const int64_t block = program_.block_rows();
+  const int64_t blocks = (last - first + block - 1) / block;
+  const int64_t end = std::min(last, first + blocks * (part + 1) / parts * block);
+  for (int64_t row = first + blocks * part / parts * block; row < end; row += block)
+    program_.Run(state, worker, row, std::min(block, end - row));
 }
 
-void FusedRows::RunRows(RunState& state, int64_t first, int64_t last) const {
-  Context context{this, &state, first, last, PartsOf(last - first)};
-  state.RunParts(context.parts, &FusedRows::RunPart, &context);
+void FusedRows::RunPart(RunState& state, int64_t part, int slot) const {
+  RunRows(state, 0, program_.rows(), part, parts_, slot);
 }
 
 absl::Status FusedRows::Run(RunState& state) const {
-  RunRows(state, 0, program_.rows());
+  RunAllParts(state);
   return absl::OkStatus();
 }
 
+struct FusedRows::Context {
+  const FusedRows* step;
+  RunState* state;
+  int64_t first, last, parts;
+};
+
 void FusedRows::RunTile(RunState& state, int64_t first, int64_t last) const {
   const int64_t rows = program_.rows() / tiled_;
-  RunRows(state, first * rows, last * rows);
+  Context context{this, &state, first * rows, last * rows, PartsOf((last - first) * rows)};
+  const auto run = [](void* of, int64_t part, int slot) {
+    const auto& [step, run_state, from, to, parts] = *static_cast<Context*>(of);
+    step->RunRows(*run_state, from, to, part, parts, slot);
+  };
+  state.RunParts(context.parts, run, &context);
 }
 
 struct FusedReduce::State final : StepState {
-  std::vector<RowProgram::Worker> workers;  // by slot
-  std::vector<std::vector<double>>
-      blocks;                   // by slot: one value a block of a long row (8 bytes each, f32 too)
+  std::vector<RowProgram::Worker> workers;
+  // By worker: one value a block of a long row, 8 bytes each in f32 too.
+  std::vector<std::vector<double>> blocks;
   std::vector<double> partial;  // by chunk: its output cells
-};
-
-struct FusedReduce::Context {
-  const FusedReduce* step;
-  RunState* state;
 };
 
 FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, int64_t reduced,
@@ -167,7 +167,7 @@ FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, in
 
 absl::Status FusedReduce::Prepare(RunState& state) const {
   auto own = std::make_unique<State>();
-  own->workers.resize(SlotsFor(state, parts_));
+  own->workers.resize(WorkersFor(state, parts_));
   own->blocks.resize(own->workers.size());
   for (auto& worker : own->workers) ADJOIN_RETURN_IF_ERROR(program_.Prepare(state, worker));
   for (auto& blocks : own->blocks)
@@ -231,33 +231,32 @@ void WithReduced(TypeId type, F&& f) {
 }
 }  // namespace
 
-void FusedReduce::RunPart(void* context, int64_t part, int slot) {
-  const Context& c = *static_cast<Context*>(context);
-  const FusedReduce& step = *c.step;
-  auto& own = static_cast<State&>(*c.state->step_states[step.number_]);
-  const int64_t chunks = step.outer_ * step.chunks_;
-  WithReduced(step.program_.exposed_type(), [&](auto zero) {
+void FusedReduce::RunPart(RunState& state, int64_t part, int slot) const {
+  auto& own = static_cast<State&>(*state.step_states[number_]);
+  const int64_t chunks = outer_ * chunks_;
+  WithReduced(program_.exposed_type(), [&](auto zero) {
     using T = decltype(zero);
-    T* out = step.chunks_ > 1 ? reinterpret_cast<T*>(own.partial.data())
-                              : reinterpret_cast<T*>(step.output_.In(*c.state));
-    T* blocks = reinterpret_cast<T*>(own.blocks[static_cast<size_t>(slot)].data());
-    for (int64_t i = chunks * part / step.parts_; i < chunks * (part + 1) / step.parts_; ++i) {
-      const int64_t outer = i / step.chunks_, chunk = i % step.chunks_;
-      const int64_t first = step.reduced_ * chunk / step.chunks_;
-      const int64_t last = step.reduced_ * (chunk + 1) / step.chunks_;
-      step.RunChunk(*c.state, own.workers[static_cast<size_t>(slot)],
-                    (outer * step.reduced_ + first) * step.inner_,
-                    (outer * step.reduced_ + last) * step.inner_, out + i * step.inner_, blocks);
+    T* out = chunks_ > 1 ? reinterpret_cast<T*>(own.partial.data())
+                         : reinterpret_cast<T*>(output_.In(state));
+    T* blocks = reinterpret_cast<T*>(OfSlot(own.blocks, slot).data());
+    RowProgram::Worker& worker = OfSlot(own.workers, slot);
+    for (int64_t i = chunks * part / parts_; i < chunks * (part + 1) / parts_; ++i) {
+      const int64_t outer = i / chunks_, chunk = i % chunks_;
+      const int64_t first = reduced_ * chunk / chunks_;
+      const int64_t last = reduced_ * (chunk + 1) / chunks_;
+      RunChunk(state, worker, (outer * reduced_ + first) * inner_,
+               (outer * reduced_ + last) * inner_, out + i * inner_, blocks);
     }
   });
 }
 
+void FusedReduce::Finish(RunState& state) const {
+  if (chunks_ == 1) return;
+  WithReduced(program_.exposed_type(), [&](auto zero) { Combine<decltype(zero)>(state); });
+}
+
 absl::Status FusedReduce::Run(RunState& state) const {
-  Context context{this, &state};
-  state.RunParts(parts_, &FusedReduce::RunPart, &context);
-  if (chunks_ > 1) {
-    WithReduced(program_.exposed_type(), [&](auto zero) { Combine<decltype(zero)>(state); });
-  }
+  RunAllParts(state);
   return absl::OkStatus();
 }
 

@@ -1,6 +1,7 @@
 #include "ops/step.h"
 
 #include <algorithm>
+#include <span>
 
 #include "engine/status.h"
 
@@ -23,6 +24,48 @@ int64_t PartsFor(double work, double fewest, double a_part) {
 
 absl::Status Step::Prepare(RunState&) const { return absl::OkStatus(); }
 
+void Step::RunPart(RunState&, int64_t, int) const { ADJOIN_DCHECK(false); }
+
+void Step::RunAllParts(RunState& state) const {
+  struct Context {
+    const Step* step;
+    RunState* state;
+  } context{this, &state};
+  const auto run = [](void* of, int64_t part, int slot) {
+    const auto& [step, run_state] = *static_cast<Context*>(of);
+    step->RunPart(*run_state, part, slot);
+  };
+  state.RunParts(parts(), run, &context);
+  Finish(state);
+}
+
 void Step::RunTile(RunState&, int64_t, int64_t) const { ADJOIN_DCHECK(false); }
+
+bool Stage::Pays(const std::vector<std::unique_ptr<Step>>& steps, int slots) const {
+  const auto rounds = [slots](int64_t parts) { return (parts + slots - 1) / slots; };
+  int64_t alone = 0, parts = 0;
+  for (size_t s = first; s < last; ++s) {
+    alone += rounds(steps[s]->parts());
+    parts += steps[s]->parts();
+  }
+  return rounds(parts) < alone;
+}
+
+void Stage::Run(const std::vector<std::unique_ptr<Step>>& steps, RunState& state) const {
+  struct Context {
+    std::span<const std::unique_ptr<Step>> members;
+    RunState* state;
+  } context{std::span(steps).subspan(first, last - first), &state};
+  int64_t parts = 0;
+  for (const auto& step : context.members) parts += step->parts();
+  const auto run = [](void* of, int64_t part, int slot) {
+    const auto& [members, run_state] = *static_cast<Context*>(of);
+    size_t m = 0;
+    for (; part >= members[m]->parts(); ++m) part -= members[m]->parts();
+    members[m]->RunPart(*run_state, part, slot);
+  };
+  state.RunParts(parts, run, &context);
+  for (const auto& step : context.members) step->Finish(state);
+}
 
 }  // namespace adjoin

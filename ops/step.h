@@ -74,10 +74,18 @@ class Step {
   // parameters and number of slots.
   virtual absl::Status Prepare(RunState& state) const;
   virtual absl::Status Run(RunState& state) const = 0;
+  // Of a step whose work is parts, run in any order and on any slots, that cannot fail: how many.
+  // 0: it runs as a whole only.
+  virtual int64_t parts() const { return 0; }
+  virtual void RunPart(RunState& state, int64_t part, int slot) const;
+  virtual void Finish(RunState&) const {}  // after all parts
   // Of a step that is tiled (Tiling): computes what indices [first, last) of its tiled axis add to
   // its outputs. Tiles come in order; the first also sets what all of them add to.
   virtual void RunTile(RunState& state, int64_t first, int64_t last) const;
   virtual std::string Describe() const = 0;  // one line for EXPLAIN: kernel, slots, estimates
+
+ protected:
+  void RunAllParts(RunState& state) const;
 };
 
 // Steps [first, last) of a program that run together, tile by tile: all of them on indices [0,
@@ -102,6 +110,17 @@ struct Tiling {
     state.tile_first = 0;
     return status;
   }
+};
+
+// Steps [first, last) of a program that store nothing any of them reads: the parts of all of them
+// can run side by side.
+struct Stage {
+  size_t first = 0, last = 0;
+  // Whether fewer rounds of parts, one a slot, run all of them together than run each alone. Where
+  // each has parts for all slots that is better: on two processors with nothing else to do, a step
+  // of GPT base took 0.6 (f64) to 0.9% (f32) longer in stages of such steps.
+  bool Pays(const std::vector<std::unique_ptr<Step>>& steps, int slots) const;
+  void Run(const std::vector<std::unique_ptr<Step>>& steps, RunState& state) const;
 };
 
 }  // namespace adjoin

@@ -1,8 +1,10 @@
 // The passes of array_steps.h: what is stored, in which loops, in which tiles, by which
 // expressions, where. One object compiles one program; each pass reads what those before it have
-// left. Their files: array_storage, array_loops, array_tiles, array_expressions, array_steps.
+// left. Their files: array_storage, array_loops, array_tiles, array_stages, array_expressions,
+// array_steps.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -69,6 +71,7 @@ class ArrayCompiler {
     size_t row_loops = 0;                       // how many of them are rows
     int64_t outer = 1, reduced = 1, inner = 1;  // of a reduction over rows
     int tiled = -1;                             // the axis that it is tiled along
+    double load = 0;                            // of one that can be in a stage (array_stages.cc)
   };
   void Emit(const ArrayUnit& unit);
 
@@ -111,6 +114,18 @@ class ArrayCompiler {
   class Tiler;
   void FormTiles();
   void MakeLocal(int id, const TiledSteps& tiled);
+
+  // ---- Stages.
+
+  void FormStages();
+  double LoadOf(const Pending& p) const;
+  bool Reads(const Pending& p, const absl::flat_hash_set<int>& arrays) const {
+    return std::any_of(p.reads.begin(), p.reads.end(),
+                       [&](int id) { return arrays.contains(Owner(id)); });
+  }
+  // Makes steps (ascending) neighbours: what does not need them runs before them, what does, after.
+  // Where they then begin.
+  size_t BringTogether(const std::vector<size_t>& members);
 
   // ---- Expressions, once addresses are known.
 
@@ -170,6 +185,9 @@ class ArrayCompiler {
   std::string ShapeOf(int id) const;
   std::unique_ptr<Step> BuildRows(const Pending& p, const ArrayRegion& region);
   std::string Label(std::string_view kind, const std::string& shape, const Pending& p) const;
+  // Whether a product's mask cannot be left to zeros in its factors: it may meet what is not
+  // finite.
+  bool ChecksMask(const ArrayNode& product) const;
   std::unique_ptr<Step> BuildContract(const Pending& p, const ArrayNode& n,
                                       const std::string& shape);
   std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t rank,

@@ -40,6 +40,7 @@ ArrayProgram ArrayCompiler::Compile() {
   ChooseWritten();
   for (const ArrayUnit& unit : plan_.units) Emit(unit);
   FormTiles();
+  FormStages();
   LayOut();
   BuildSteps();
   return std::move(program_);
@@ -79,12 +80,15 @@ void ArrayCompiler::LayOut() {
     int64_t bytes, offset = 0;
   };
   absl::flat_hash_map<int, Life> lives;
-  // Steps that are tiled together run at one time.
+  // Steps of a tiling and of a stage run at one time.
   std::vector<int> time(pending_.size());
   for (size_t s = 0; s < time.size(); ++s) time[s] = static_cast<int>(s);
-  for (const Tiling& t : program_.tilings)
-    std::fill(time.begin() + static_cast<ptrdiff_t>(t.first),
-              time.begin() + static_cast<ptrdiff_t>(t.last), static_cast<int>(t.first));
+  const auto join = [&time](const auto& steps) {
+    std::fill(time.begin() + static_cast<ptrdiff_t>(steps.first),
+              time.begin() + static_cast<ptrdiff_t>(steps.last), static_cast<int>(steps.first));
+  };
+  for (const Tiling& tiling : program_.tilings) join(tiling);
+  for (const Stage& stage : program_.stages) join(stage);
   for (size_t s = 0; s < pending_.size(); ++s) {
     const Pending& p = pending_[s];
     const int step = time[s];
@@ -232,6 +236,14 @@ std::string ArrayCompiler::Label(std::string_view kind, const std::string& shape
       absl::StrJoin(reads, " ", [](std::string* out, int id) { absl::StrAppend(out, "%", id); }));
 }
 
+bool ArrayCompiler::ChecksMask(const ArrayNode& product) const {
+  if (product.operands.size() > (product.adds ? 3 : 2)) return true;
+  const ArrayOperand &stairs = product.stairs, &b = product.operands[1];
+  // With both factors zeroed there is nothing to check.
+  const Staircase staircase = graph_.StaircaseOf(stairs);
+  return staircase.present() && !(b.VariesAlong(staircase.of) && b.VariesAlong(staircase.along));
+}
+
 std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const ArrayNode& n,
                                                    const std::string& shape) {
   const size_t rank = n.space.size();
@@ -246,13 +258,9 @@ std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const Array
   }
   ContractStep::Mask mask;
   Staircase stairs = graph_.StaircaseOf(n.stairs);
-  // With both factors zeroed there is nothing to check.
-  const bool one_zeroed = stairs.present() && !(axes[static_cast<size_t>(stairs.of)].in_b &&
-                                                axes[static_cast<size_t>(stairs.along)].in_b);
-  const bool has_mask = n.operands.size() > (n.adds ? 3 : 2);
-  if (has_mask || one_zeroed) {
+  if (ChecksMask(n)) {
     mask.present = true;
-    if (has_mask) {
+    if (n.operands.size() > (n.adds ? 3 : 2)) {
       mask.address = AddressOf(n.operands[2].array);
       mask.strides = Along(n.operands[2], rank);
     }

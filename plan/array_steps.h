@@ -40,6 +40,7 @@ struct ArrayProgram {
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<bool> once;       // by step: what it stores depends on structure alone, and stays
   std::vector<Tiling> tilings;  // ascending; the steps of each tile by tile
+  std::vector<Stage> stages;    // ascending
   std::vector<ArrayInput> inputs;
   std::vector<ArrayConstant> constants;
   absl::flat_hash_map<int, ArrayView> views;  // of stored arrays, inputs and slices

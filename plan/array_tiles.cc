@@ -285,24 +285,13 @@ void ArrayCompiler::FormTiles() {
   for (size_t first = 0; first < pending_.size(); ++first) {
     const TiledSteps best = tiler.Grow(first);
     if (best.members.empty()) continue;
-    // What does not need the members runs before them; what does, after.
-    std::vector<Pending> before, together, after;
-    absl::flat_hash_set<int> made;
-    const size_t last = best.members.rbegin()->first + 1;
-    for (size_t s = first; s < last; ++s) {
-      Pending& p = pending_[s];
-      const bool depends = std::any_of(p.reads.begin(), p.reads.end(),
-                                       [&](int id) { return made.contains(Owner(id)); });
-      const auto member = best.members.find(s);
-      if (member != best.members.end()) p.tiled = member->second;
-      if (member != best.members.end() || depends) made.insert(p.stores.begin(), p.stores.end());
-      (member != best.members.end() ? together : depends ? after : before).push_back(std::move(p));
+    std::vector<size_t> members;
+    for (const auto& [s, axis] : best.members) {
+      pending_[s].tiled = axis;
+      members.push_back(s);
     }
-    const size_t from = first + before.size();
-    program_.tilings.push_back({from, from + together.size(), best.extent, best.tile});
-    auto to = pending_.begin() + static_cast<ptrdiff_t>(first);
-    for (std::vector<Pending>* steps : {&before, &together, &after})
-      to = std::move(steps->begin(), steps->end(), to);
+    const size_t from = BringTogether(members);
+    program_.tilings.push_back({from, from + members.size(), best.extent, best.tile});
     for (const auto& [id, axis] : best.axis_of) by_tile_.insert(id);
     for (int id : best.local) MakeLocal(id, best);
     first = program_.tilings.back().last - 1;

@@ -91,6 +91,7 @@ struct Program::Impl {
   ProgramStats stats;
   std::vector<bool> once;  // steps that run once an arena
   std::vector<Tiling> tilings;
+  std::vector<Stage> stages;
   bool once_ran = false;
   std::vector<double> step_ms;  // of the last run that was timed
   int64_t runs = 0;
@@ -102,6 +103,7 @@ struct Program::Impl {
   void BindInputs(RunState& state) const;
   absl::Status RunSteps(RunState& state);
   absl::Status RunTiles(RunState& state, const Tiling& tiling, bool timed);
+  void RunStage(RunState& state, const Stage& stage, bool timed);
 };
 
 namespace {
@@ -330,6 +332,7 @@ absl::Status Builder::Build() {
   program_.steps = std::move(arrays.steps);
   program_.once = std::move(arrays.once);
   program_.tilings = std::move(arrays.tilings);
+  program_.stages = std::move(arrays.stages);
   for (const Provided& p : provided_) program_.steps.push_back(MaterializeStep(p, arrays));
 
   if (program_.in_place) {
@@ -493,6 +496,18 @@ absl::Status Program::Impl::RunTiles(RunState& state, const Tiling& tiling, bool
   });
 }
 
+void Program::Impl::RunStage(RunState& state, const Stage& stage, bool timed) {
+  const Clock::time_point start = timed ? Clock::now() : Clock::time_point{};
+  stage.Run(steps, state);
+  if (!timed) return;
+  // Its steps have no times of their own: each has a share after its parts.
+  const double ms = MillisecondsSince(start);
+  double parts = 0;
+  for (size_t s = stage.first; s < stage.last; ++s) parts += static_cast<double>(steps[s]->parts());
+  for (size_t s = stage.first; s < stage.last; ++s)
+    step_ms[s] = ms * static_cast<double>(steps[s]->parts()) / parts;
+}
+
 absl::Status Program::Impl::RunSteps(RunState& state) {
   ADJOIN_RETURN_IF_ERROR(Prepare(state));
   BindInputs(state);
@@ -503,6 +518,7 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
   step_ms.resize(steps.size());
   Clock::time_point last = Clock::now();
   auto tiling = tilings.begin();
+  auto stage = stages.begin();
   for (size_t s = 0; s < steps.size(); ++s) {
     if (state.control != nullptr) {
       ADJOIN_RETURN_IF_ERROR(state.control->Check());
@@ -518,6 +534,15 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
       ++tiling;
       last = Clock::now();
       continue;
+    }
+    if (stage != stages.end() && s == stage->first) {
+      const Stage& here = *stage++;
+      if (here.Pays(steps, state.slots())) {
+        RunStage(state, here, timed);
+        s = here.last - 1;
+        last = Clock::now();
+        continue;
+      }
     }
     if (once_ran && s < once.size() && once[s]) continue;
     ADJOIN_RETURN_IF_ERROR(steps[s]->Run(state));
@@ -650,6 +675,9 @@ std::string Program::Explain(bool analyze) const {
     for (const Tiling& t : impl_->tilings) {
       if (t.first <= i && i < t.last)
         absl::StrAppend(&out, "  in tiles of ", t.tile, " of ", t.extent);
+    }
+    for (const Stage& t : impl_->stages) {
+      if (t.first < i && i < t.last) absl::StrAppend(&out, "  beside ", t.first);
     }
     if (analyze && i < impl_->step_ms.size())
       absl::StrAppendFormat(&out, "  (%.4f ms)", impl_->step_ms[i]);

@@ -127,6 +127,7 @@ constexpr Row kRows[] = {
                OnOff(s.plan.inline_maps)),
     ADJOIN_ROW("adjoin.morsel_rows", plan.morsel_rows, PlanRows<&PlanOptions::morsel_rows>,
                std::to_string(s.plan.morsel_rows)),
+    ADJOIN_ROW("adjoin.stage", plan.stage, PlanRule<&PlanOptions::stage>, OnOffForce(s.plan.stage)),
     ADJOIN_ROW("adjoin.tile", plan.tile, PlanRule<&PlanOptions::tile>, OnOffForce(s.plan.tile)),
     ADJOIN_ROW("adjoin.threads", threads, Threads, std::to_string(s.threads)),
     ADJOIN_ROW("lock_timeout", lock_timeout_ms, LockTimeout, std::to_string(s.lock_timeout_ms)),

@@ -198,7 +198,7 @@ std::vector<Variant> AllVariants() {
       engine("tile_force", 1, {{"adjoin.tile", "force"}}),
       engine("grid_and_contraction_off", 1,
              {{"adjoin.grid", "off"}, {"adjoin.contraction", "off"}}),
-      engine("threads_4", 4, {{"adjoin.morsel_rows", "1000"}}),
+      engine("threads_4", 4, {{"adjoin.morsel_rows", "1000"}, {"adjoin.stage", "force"}}),
       engine("batch_3", 2,
              {{"adjoin.grid", "off"}, {"adjoin.batch_rows", "3"}, {"adjoin.morsel_rows", "50"}})};
 }

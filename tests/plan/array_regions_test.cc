@@ -359,6 +359,7 @@ class RandomGraph {
   }
 
   size_t tilings() const { return tilings_; }
+  size_t stages() const { return stages_; }
   // How many products add to an array from now on.
   int FuseEpilogues() {
     adjoin::FuseEpilogues(roots_, graph_);
@@ -367,12 +368,28 @@ class RandomGraph {
     return count;
   }
 
+  // A stage's parts run in any order.
+  void RunBackwards(const ArrayProgram& program, const Stage& stage) {
+    for (size_t s = stage.last; s-- > stage.first;) {
+      const Step& step = *program.steps[s];
+      ASSERT_GT(step.parts(), 0) << step.Describe();
+      for (int64_t part = step.parts(); part-- > 0;) step.RunPart(state_, part, 0);
+    }
+    for (size_t s = stage.last; s-- > stage.first;) program.steps[s]->Finish(state_);
+  }
+
   void RunSteps(const ArrayProgram& program) {
     auto tiling = program.tilings.begin();
+    auto stage = program.stages.begin();
     for (size_t s = 0; s < program.steps.size(); ++s) {
       if (tiling != program.tilings.end() && s == tiling->first) {
         ASSERT_TRUE(tiling->Run(program.steps, state_, [](size_t) {}).ok());
         s = tiling++->last - 1;
+        continue;
+      }
+      if (stage != program.stages.end() && s == stage->first) {
+        RunBackwards(program, *stage);
+        s = stage++->last - 1;
         continue;
       }
       ASSERT_TRUE(program.steps[s]->Run(state_).ok());
@@ -410,6 +427,7 @@ class RandomGraph {
     for (const auto& step : program.steps) ASSERT_TRUE(step->Prepare(state_).ok());
     for (int run = 0; run < 2; ++run) RunSteps(program);
     tilings_ += program.tilings.size();
+    stages_ += program.stages.size();
     for (int root : roots_) {
       ASSERT_TRUE(program.views.contains(root)) << graph_.ToString(root);
       CheckRoot(root, program.views.find(root)->second);
@@ -895,41 +913,43 @@ class RandomGraph {
   std::vector<int> roots_;
   size_t outputs_ = 0;
   RunState state_;
-  size_t tilings_ = 0;
+  size_t tilings_ = 0, stages_ = 0;
 };
 
 TEST(CompileArraysTest, RandomGraphsHaveTheirCells) {
-  size_t tilings = 0;
+  size_t tilings = 0, stages = 0;
   int fused = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE(seed);
     RandomGraph graph(seed);
     for (bool inline_maps : {true, false}) {
       for (int64_t work_mem : {int64_t{256} << 20, int64_t{2048}}) {
-        for (RuleUse tile : {RuleUse::kOff, RuleUse::kForce}) {
+        for (RuleUse use : {RuleUse::kOff, RuleUse::kForce}) {
           SCOPED_TRACE(inline_maps ? "inline" : "not inline");
-          SCOPED_TRACE(tile == RuleUse::kForce ? "tiled" : "not tiled");
+          SCOPED_TRACE(use == RuleUse::kForce ? "tiled, in stages" : "step by step");
           PlanOptions options;
           options.inline_maps = inline_maps;
           options.work_mem = work_mem;
-          options.tile = tile;
+          options.tile = options.stage = use;
           graph.Check(options);
           if (testing::Test::HasFailure()) return;
         }
       }
     }
     fused += graph.FuseEpilogues();
-    for (RuleUse tile : {RuleUse::kOff, RuleUse::kForce}) {
+    for (RuleUse use : {RuleUse::kOff, RuleUse::kForce}) {
       SCOPED_TRACE("fused epilogues");
       PlanOptions options;
-      options.tile = tile;
+      options.tile = options.stage = use;
       graph.Check(options);
       if (testing::Test::HasFailure()) return;
     }
     tilings += graph.tilings();
+    stages += graph.stages();
   }
   EXPECT_GT(fused, 100);
   EXPECT_GT(tilings, 1000);
+  EXPECT_GT(stages, 1000);
 }
 
 }  // namespace

@@ -116,6 +116,7 @@ TEST(GptStepTest, TheSameBitsOnAnyNumberOfThreads) {
       const auto result = step->Run();
       ASSERT_TRUE(result.ok()) << result.status();
     }
+    EXPECT_NE(step->Explain().find("  beside "), std::string::npos) << "no steps side by side";
     size_t at = 0;
     for (const Parameter& p : kParameters) {
       const Table table = *connection.GetTable(p.name);
