@@ -75,10 +75,10 @@ absl::StatusOr<Workload> Attention(const Options& options) {
     if (options.size != reference.size) continue;
     const int64_t pairs = reference.positions * (reference.positions + 1) / 2;
     Workload workload;
-    workload.sql = absl::StrCat(kLoss, R"(,
+    workload.statements = {absl::StrCat(kLoss, R"(,
 of_q AS (UPDATE q SET gradient = grad(loss, val)),
 of_k AS (UPDATE k SET gradient = grad(loss, val))
-UPDATE v SET gradient = grad(loss, val))");
+UPDATE v SET gradient = grad(loss, val))")};
     workload.flops = static_cast<double>(6 * 2 * pairs *
                                          kChannels);  // scores and output; four products backward
     workload.create = [options, positions = reference.positions](api::Connection& connection) {

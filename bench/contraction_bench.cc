@@ -87,10 +87,10 @@ absl::StatusOr<Workload> Contraction(const Options& options) {
       Operand(*product, "b", {"k", "j"}, {product->k, product->n}, product->right_transposed)};
   const bool many = product->count > 1;
   Workload workload;
-  workload.sql =
-      absl::StrCat("SELECT ", many ? "a.z, " : "", "a.i, b.j, SUM(a.val * b.val) AS val ",
-                   "FROM a JOIN b ON b.k = a.k ", many ? "AND b.z = a.z " : "", "GROUP BY ",
-                   many ? "a.z, " : "", "a.i, b.j");
+  workload.statements = {absl::StrCat("SELECT ", many ? "a.z, " : "",
+                                      "a.i, b.j, SUM(a.val * b.val) AS val ",
+                                      "FROM a JOIN b ON b.k = a.k ", many ? "AND b.z = a.z " : "",
+                                      "GROUP BY ", many ? "a.z, " : "", "a.i, b.j")};
   workload.flops = 2.0 * static_cast<double>(product->count * product->m) *
                    static_cast<double>(product->n * product->k);
   workload.create = [options, operands](api::Connection& connection) {

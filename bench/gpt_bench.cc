@@ -44,7 +44,7 @@ absl::StatusOr<Workload> Gpt(const Options& options) {
   if (!batch.ok()) return batch.status();
 
   Workload workload;
-  workload.sql = model->Step(parameters, kLearningRate);
+  workload.statements = {model->Step(parameters, kLearningRate)};
   workload.flops = Flops(*size, static_cast<double>(vocabulary));
   workload.create = [options, parameters, batch = *batch](api::Connection& connection) {
     absl::Status made = CreateTables(connection, parameters, /*seed=*/1, options);

@@ -238,6 +238,42 @@ void BM_Hash(benchmark::State& state, const KernelTable* table) {
           [&] { table->hash_u64(x.data(), true, out.data(), n); });
 }
 
+// Words of a key, or numbers of them; the first element is checked.
+struct Draw {
+  const char* name;
+  ScalarOp op;
+  TypeId type;
+  int64_t args;  // read, of 8 bytes the words, of the type's width the others
+  double first;  // of words 0, 1, ... or of key 0
+};
+const Draw kDraws[] = {
+    {"random_split", ScalarOp::kRandomSplit, TypeId::kInt64, 2, 0x6B20015999BA4EFE},
+    {"random_bits", ScalarOp::kRandomBits, TypeId::kInt64, 2, 0x6B200159 ^ 0x99BA4EFE},
+    {"random_uniform_f32", ScalarOp::kRandomUniform, TypeId::kFloat32, 3, 0.5},
+    {"random_uniform_f64", ScalarOp::kRandomUniform, TypeId::kFloat64, 3, 0.5},
+    {"random_normal_f32", ScalarOp::kRandomNormal, TypeId::kFloat32, 2, -0x1.5ae1p+1},
+    {"random_normal_f64", ScalarOp::kRandomNormal, TypeId::kFloat64, 2, -0x1.095b059d67c4cp+2},
+};
+
+template <typename T>
+void BM_Draw(benchmark::State& state, const KernelTable* table, const Draw& draw) {
+  const int64_t n = state.range(0);
+  std::vector<int64_t> index(static_cast<size_t>(n)), key(index.size());
+  std::iota(index.begin(), index.end(), 0);
+  const std::vector<T> low(index.size(), T(0.5)), high(index.size(), T(1));
+  std::vector<T> out(index.size());
+  const bool of_key = std::is_same_v<T, int64_t>, uniform = draw.args == 3;
+  const void* args[3] = {of_key ? static_cast<const void*>(key.data()) : low.data(),
+                         uniform ? static_cast<const void*>(high.data()) : index.data(),
+                         index.data()};
+  const ScalarKernel kernel = table->at(draw.op, draw.type);
+  kernel(args, nullptr, out.data(), n);
+  if (static_cast<double>(out[0]) != draw.first) state.SkipWithError("wrong value");
+  constexpr int64_t kBytes = sizeof(T);
+  Measure(state, {.read = n * (8 + (draw.args - 1) * kBytes), .written = n * kBytes},
+          [&] { kernel(args, nullptr, out.data(), n); });
+}
+
 struct Function {
   const char* name;
   ScalarOp op;
@@ -302,6 +338,12 @@ const bool kRegistered = [] {
     const std::string isa = table->isa;
     RegisterFor<float>(table, TypeId::kFloat32, "_f32/" + isa);
     RegisterFor<double>(table, TypeId::kFloat64, "_f64/" + isa);
+    for (const Draw& draw : kDraws) {
+      const auto run = draw.type == TypeId::kInt64     ? BM_Draw<int64_t>
+                       : draw.type == TypeId::kFloat32 ? BM_Draw<float>
+                                                       : BM_Draw<double>;
+      benchmark::RegisterBenchmark((draw.name + ("/" + isa)).c_str(), run, table, draw)->Arg(1024);
+    }
     benchmark::RegisterBenchmark(("hash/" + isa).c_str(), BM_Hash, table)->Arg(1024);
     benchmark::RegisterBenchmark(("sum_f32_as_f64/" + isa).c_str(), BM_SumF32AsF64, table)
         ->Arg(1024);

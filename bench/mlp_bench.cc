@@ -24,7 +24,7 @@ absl::StatusOr<Workload> Mlp(const Options& options) {
       {"w2", {"h", "k"}, {kHidden, kClasses}, 0, width / 11},
       {"b2", {"k"}, {kClasses}, 0, 0.1}};
   Workload workload;
-  workload.sql = model->Step(weights, kLearningRate);
+  workload.statements = {model->Step(weights, kLearningRate)};
   // Forward, as much for the gradients of the weights, and the cotangent of the hidden layer.
   workload.flops = 2.0 * kImages * (2 * kPixels * kHidden + 3 * kHidden * kClasses);
   workload.create = [options, tables = weights](api::Connection& connection) mutable {

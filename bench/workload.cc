@@ -52,7 +52,7 @@ absl::Status Verify(Connection& connection, const Options& options,
   return absl::OkStatus();
 }
 
-// A statement that was run once and is right.
+// Statements that were run once and are right.
 class Timed {
  public:
   static absl::StatusOr<Timed> Make(const Options& options, const Workload& workload);
@@ -61,18 +61,24 @@ class Timed {
   absl::Status Round(double seconds);
   // What was measured so far.
   Json Record(const std::string& name) const;
-  std::string Explain() const { return prepared_->Explain(/*analyze=*/true); }
+  std::string Explain() const;
 
  private:
-  Timed(const Options& options, double flops) : options_(options), flops_(flops) {}
-  absl::Status Prepare(Connection& connection, const Workload& workload);
+  Timed(const Options& options, const Workload& workload, Connection connection)
+      : options_(options),
+        flops_(workload.flops),
+        reset_(workload.reset),
+        connection_(std::move(connection)) {}
+  absl::Status Prepare(const Workload& workload);
   absl::Status RunOnce(Connection& connection, const Workload& workload);
 
   Options options_;
   double flops_;
+  std::function<absl::Status(Connection&)> reset_;
+  Connection connection_;
   int64_t resident_before_ = 0;
   std::optional<double> loss_;
-  std::optional<Prepared> prepared_;
+  std::vector<Prepared> prepared_;
   double plan_ms_ = 0;
   std::vector<double> times_;
 };
@@ -94,12 +100,13 @@ absl::StatusOr<Connection> Connect(const api::Database& database, const Options&
 absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& workload) {
   auto database = api::Database::Open({.threads = options.threads});
   if (!database.ok()) return database.status();
-  Timed timed(options, workload.flops);
   ResetResidentPeak();
-  timed.resident_before_ = ResidentBytes();
+  const int64_t resident_before = ResidentBytes();
   auto connection = Connect(*database, options);
   if (!connection.ok()) return connection.status();
-  if (absl::Status made = workload.create(*connection); !made.ok()) return made;
+  Timed timed(options, workload, *std::move(connection));
+  timed.resident_before_ = resident_before;
+  if (absl::Status made = workload.create(timed.connection_); !made.ok()) return made;
   {
     // Checks have a session of their own: what it keeps of their plans is no part of the step.
     auto checks = Connect(*database, options);
@@ -110,7 +117,7 @@ absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& worklo
       timed.loss_ = *loss;
     }
     if (absl::Status s = Verify(*checks, options, workload.before); !s.ok()) return s;
-    if (absl::Status s = timed.Prepare(*connection, workload); !s.ok()) return s;
+    if (absl::Status s = timed.Prepare(workload); !s.ok()) return s;
     if (absl::Status s = timed.RunOnce(*checks, workload); !s.ok()) return s;
     if (absl::Status s = Verify(*checks, options, workload.after); !s.ok()) return s;
   }
@@ -118,19 +125,22 @@ absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& worklo
   return timed;
 }
 
-absl::Status Timed::Prepare(Connection& connection, const Workload& workload) {
+absl::Status Timed::Prepare(const Workload& workload) {
   const auto start = Clock::now();
-  auto prepared = connection.Prepare(workload.sql);
-  if (!prepared.ok()) return prepared.status();
+  for (const std::string& sql : workload.statements) {
+    auto prepared = connection_.Prepare(sql);
+    if (!prepared.ok()) return prepared.status();
+    prepared_.push_back(*std::move(prepared));
+  }
   plan_ms_ = Milliseconds(start);
-  prepared_ = *std::move(prepared);
   return absl::OkStatus();
 }
 
 absl::Status Timed::RunOnce(Connection& connection, const Workload& workload) {
-  auto result = prepared_->Run();
-  if (!result.ok()) return result.status();
-  if (result->has_rows) {
+  for (Prepared& prepared : prepared_) {
+    auto result = prepared.Run();
+    if (!result.ok()) return result.status();
+    if (!result->has_rows) continue;
     absl::Status made = connection.CreateTable("result", result->rows);
     if (!made.ok()) return made;
   }
@@ -147,11 +157,22 @@ absl::Status Timed::Round(double seconds) {
   const auto begin = Clock::now();
   for (int64_t run = 0; run == 0 || (run < kMaxRuns && Milliseconds(begin) < 1000 * seconds);
        ++run) {
+    if (reset_) {
+      if (absl::Status done = reset_(connection_); !done.ok()) return done;
+    }
     const auto start = Clock::now();
-    if (auto done = prepared_->Run(); !done.ok()) return done.status();
+    for (Prepared& prepared : prepared_) {
+      if (auto done = prepared.Run(); !done.ok()) return done.status();
+    }
     times_.push_back(Milliseconds(start));
   }
   return absl::OkStatus();
+}
+
+std::string Timed::Explain() const {
+  std::string out;
+  for (const Prepared& prepared : prepared_) absl::StrAppend(&out, prepared.Explain(true));
+  return out;
 }
 
 // Milliseconds by kind of step, of the last run that was timed step by step; lines of EXPLAIN are
@@ -184,7 +205,14 @@ Json Timed::Record(const std::string& name) const {
   const double min_ms = sorted.front(), median_ms = sorted[sorted.size() / 2];
   const double gflops = flops_ / min_ms * 1e-6;
   const double peak = FmaPeak(options_.dtype == "f32" ? 4 : 8, options_.threads);
-  const api::Stats stats = prepared_->stats();
+  api::Stats stats;
+  for (const Prepared& prepared : prepared_) {
+    const api::Stats of = prepared.stats();
+    stats.arena_bytes += of.arena_bytes;
+    stats.steps += of.steps;
+    stats.operators += of.operators;
+    stats.base_table_reads += of.base_table_reads;
+  }
   Json record = {{"bench", name},
                  {"size", options_.size},
                  {"dtype", options_.dtype},
@@ -199,7 +227,7 @@ Json Timed::Record(const std::string& name) const {
                  {"steps", stats.steps},
                  {"operators", stats.operators},
                  {"base_table_reads", stats.base_table_reads},
-                 {"profile", ProfileOf(prepared_->Explain(true))}};
+                 {"profile", ProfileOf(Explain())}};
   if (loss_.has_value()) record["loss"] = *loss_;
   return record;
 }

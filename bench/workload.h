@@ -1,4 +1,4 @@
-// A prepared statement that is checked, then timed: what the programs bench/*_bench.cc have in
+// Prepared statements that are checked, then timed: what the programs bench/*_bench.cc have in
 // common. Alone, such a program times itself; with --serve it does so in rounds that bench/
 // against_jax.py asks for, in turn with rounds of JAX.
 #pragma once
@@ -35,9 +35,10 @@ struct Check {
 };
 
 struct Workload {
-  std::string sql;   // the statement that is timed; rows it returns become table `result`
-  double flops = 0;  // multiplications and additions of its products
+  std::vector<std::string> statements;  // timed as one run; rows that one returns become `result`
+  double flops = 0;                     // multiplications and additions of its products
   std::function<absl::Status(api::Connection&)> create;  // makes the tables
+  std::function<absl::Status(api::Connection&)> reset;   // before each run but the first, untimed
   std::string loss;                  // a query of one number, printed; empty: none
   std::vector<Check> before, after;  // the first run
   // What the first run left, for a comparison with JAX: a name, and a query of dims and one value.

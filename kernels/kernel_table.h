@@ -63,6 +63,15 @@ enum class ScalarOp : uint8_t {
   kBitNot,
   kShiftLeft,
   kShiftRight,
+  // Threefry-2x32, of BIGINTs: a key (its two words, or a seed) and an index. kRandomSplit gives
+  // the 64-bit word, which is a key again; kRandomBits a 32-bit one, from 0 on.
+  kRandomSplit,
+  kRandomBits,
+  // Of such a word, which is the last argument, 32 bits for REAL and 64 for DOUBLE PRECISION;
+  // floats the others. kRandomUniform: from low on, below high. kRandomNormal: a scale, which one
+  // constant in the type's precision takes in.
+  kRandomUniform,
+  kRandomNormal,
   kCount
 };
 inline constexpr int kNumScalarOps = static_cast<int>(ScalarOp::kCount);

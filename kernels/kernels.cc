@@ -14,6 +14,7 @@
   void FillRows(KernelTable* table);              \
   void FillChains(KernelTable* table);            \
   void FillGemm(KernelTable* table);              \
+  void FillRandom(KernelTable* table);            \
   static KernelTable MakeTable() {                \
     KernelTable table = {};                       \
     table.isa = #ISA;                             \
@@ -25,6 +26,7 @@
     FillRows(&table);                             \
     FillChains(&table);                           \
     FillGemm(&table);                             \
+    FillRandom(&table);                           \
     return table;                                 \
   }                                               \
   static const KernelTable& Table() {             \

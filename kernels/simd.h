@@ -26,6 +26,7 @@ void FillReductions(KernelTable* table);
 void FillRows(KernelTable* table);
 void FillChains(KernelTable* table);
 void FillGemm(KernelTable* table);
+void FillRandom(KernelTable* table);
 
 // Lanes of every reduction, at every register width.
 inline constexpr int kLanes = 16;

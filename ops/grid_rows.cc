@@ -77,6 +77,11 @@ absl::StatusOr<ColumnRef> GridRowsStep::MakeColumn(const RunState& state,
     return std::make_shared<const Column>(
         column.type, rows, Column::Coordinates{column.origin, extents_[axis], inner}, state.budget);
   }
+  const auto base = static_cast<size_t>(column.address.base);
+  if (column.axis < 0 && !column.nullable && base < state.results.size() &&
+      state.results[base] != nullptr) {
+    return std::make_shared<const Column>(column.type, rows, state.results[base], nullptr);
+  }
   ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values,
                           Buffer::Allocate(rows * WidthOf(column.type), state.budget));
   std::vector<int64_t> coordinate(extents_.size(), 0);

@@ -9,7 +9,7 @@
 namespace adjoin {
 
 // A column over a grid's axes: an array (strides in elements, 0 to broadcast), or the coordinate of
-// one axis.
+// one axis. An array in memory of RunState::results is the column.
 struct GridRowsColumn {
   TypeId type;
   int axis = -1;  // >= 0: origin + index along it

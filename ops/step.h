@@ -36,8 +36,9 @@ struct RunState {
   std::vector<Value> parameters;
   std::vector<TableRef> relations;  // by slot: what Rows steps have made
   // What array steps read and write: 0 is the arena, laid out when the program was compiled; then
-  // input columns.
+  // input columns, then arrays that become columns as they lie.
   std::vector<std::byte*> bases;
+  std::vector<std::shared_ptr<Buffer>> results;  // by base: the latter's memory in a run; else null
   std::vector<std::unique_ptr<StepState>> step_states;  // by step number
   std::shared_ptr<Buffer> arena;
   std::shared_ptr<Buffer> scratch;  // Step::scratch_bytes of each of the pool's slots

@@ -12,8 +12,8 @@ const GridRelation* GridLowering::Find(const NodeRef& node) const {
   return it != relations_.end() && it->second ? &*it->second : nullptr;
 }
 
-GridLowering::Maybe GridLowering::LowerValues(const Node&, const Values& v) {
-  if (v.rows.size() != 1) return std::nullopt;
+GridLowering::Maybe GridLowering::LowerValues(const Node& n, const Values& v) {
+  if (v.rows.size() != 1) return LowerCountedValues(n, v);
   GridRelation out;
   for (const ExprRef& e : v.rows[0]) {
     GridColumn c;
@@ -28,12 +28,23 @@ GridLowering::Maybe GridLowering::LowerValues(const Node&, const Values& v) {
   return out;
 }
 
+// A dim in another integer type that holds it is that dim.
+std::optional<GridColumn> GridLowering::CastCoordinate(const GridRelation& r, const ExprRef& e) {
+  if (e->kind == ExprKind::kColumn) return r.columns[static_cast<size_t>(e->index)];
+  if (e->kind != ExprKind::kCall || e->function->null_rule != NullRule::kCast) return std::nullopt;
+  std::optional<GridColumn> c = CastCoordinate(r, e->args[0]);
+  if (!c || c->kind != GridColumn::Kind::kCoordinate || !CastStaysInRange(e->type, ToArray(r, *c)))
+    return std::nullopt;
+  c->type = e->type;
+  return c;
+}
+
 GridLowering::Maybe GridLowering::LowerProject(const Node& n, const Project& p) {
   const GridRelation& r = in(n, 0);
   GridRelation out{r.extents, r.mask, {}};
   for (const ExprRef& e : p.exprs) {
-    if (e->kind == ExprKind::kColumn) {
-      out.columns.push_back(r.columns[static_cast<size_t>(e->index)]);
+    if (auto column = CastCoordinate(r, e)) {
+      out.columns.push_back(*std::move(column));
       continue;
     }
     auto t = Translate(r, e);
@@ -64,7 +75,7 @@ struct GridLowerer {
 
   Maybe operator()(const Scan& s) { return g.LowerScan(n, s); }
   Maybe operator()(const Values& v) { return g.LowerValues(n, v); }
-  Maybe operator()(const Series&) { return std::nullopt; }
+  Maybe operator()(const Series& s) { return g.LowerSeries(n, s); }
   Maybe operator()(const Filter& f) { return g.LowerFilter(n, f); }
   Maybe operator()(const Project& p) { return g.LowerProject(n, p); }
   Maybe operator()(const Join& j) { return g.LowerJoin(n, j); }

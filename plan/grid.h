@@ -67,18 +67,34 @@ struct GridRelation {
   std::vector<GridColumn> columns;
 };
 
+// What is lowered besides grid tables.
+struct GridSources {
+  bool keyed_tables = false;  // that are no grids, by axes that have keys instead of coordinates
+  bool series = false;
+};
+
+// Whether the roots do nothing but compute rows of boxes, so that series among them may be axes.
+// Other statements stream them: they may need few of a series' rows.
+bool MakesBoxes(const std::vector<NodeRef>& roots);
+
+struct IntegerRange {
+  int64_t low, high;
+};
+
 class GridLowering {
  public:
-  // `keyed`: also tables that are no grids, by axes that have keys instead of coordinates.
-  GridLowering(ArrayGraph& graph, const TablesById& tables, bool keyed,
+  GridLowering(ArrayGraph& graph, const TablesById& tables, GridSources sources,
                std::shared_ptr<MemoryBudget> budget)
-      : graph_(graph), tables_(tables), keyed_(keyed), budget_(std::move(budget)) {}
+      : graph_(graph), tables_(tables), sources_(sources), budget_(std::move(budget)) {}
 
   // The relation, or null where the operator or its inputs need the Rows layout. REQUIRES: inputs
   // were lowered before.
   const GridRelation* Lower(const NodeRef& node);
   const GridRelation* Find(const NodeRef& node) const;
   bool has_keyed_tables() const { return has_keyed_tables_; }
+  bool has_series() const { return has_series_; }
+  // Whether all of these are grids with a row at every coordinate.
+  bool HasBoxes(const std::vector<NodeRef>& roots) const;
   const std::vector<Guard>& guards() const { return guards_; }
   const std::vector<GuardState>& guard_states() const { return guard_states_; }
   int contractions() const { return contractions_; }
@@ -110,6 +126,14 @@ class GridLowering {
   // Drops a mask that is true everywhere.
   AxisArray Simplify(const AxisArray& mask);
   TypeId TypeOf(const AxisArray& a) const { return graph_.node(a.id).type; }
+
+  // grid_integers.cc
+  // Of an integer array's values; that of its type where unknown.
+  IntegerRange RangeOfArray(int id);
+  IntegerRange FindRange(int id);
+  // Whether an operation, or a cast, that may raise an error does not on these arguments.
+  bool StaysInRange(ScalarOp op, TypeId type, const std::vector<AxisArray>& args);
+  bool CastStaysInRange(TypeId type, const AxisArray& arg);
 
   // grid_join.cc
   struct Placement;  // where the right relation's axes went
@@ -180,7 +204,13 @@ class GridLowering {
   AxisArray ComputedInput(int guard, TypeId type, std::vector<int64_t> shape,
                           std::vector<int> axes);
 
+  // grid_series.cc
+  Maybe LowerSeries(const Node& n, const Series& s);
+  Maybe LowerCountedValues(const Node& n, const Values& v);
+  Maybe MakeAxis(TypeId type, int64_t first, int64_t last);
+
   // grid.cc
+  std::optional<GridColumn> CastCoordinate(const GridRelation& r, const ExprRef& e);
   Maybe LowerValues(const Node& n, const Values& v);
   Maybe LowerProject(const Node& n, const Project& p);
   Maybe LowerFilter(const Node& n, const Filter& f);
@@ -195,11 +225,12 @@ class GridLowering {
 
   ArrayGraph& graph_;
   const TablesById& tables_;
-  const bool keyed_;
+  const GridSources sources_;
   const std::shared_ptr<MemoryBudget> budget_;
-  bool has_keyed_tables_ = false;
+  bool has_keyed_tables_ = false, has_series_ = false;
   absl::flat_hash_map<int, ZeroOutside> zero_outside_;  // by array
   absl::flat_hash_map<const Node*, std::optional<GridRelation>> relations_;
+  absl::flat_hash_map<int, IntegerRange> ranges_;  // by array
   std::vector<Guard> guards_;
   std::vector<GuardState> guard_states_;
   int contractions_ = 0;

@@ -187,13 +187,13 @@ std::optional<GridLowering::Typed> GridLowering::TranslateCall(const GridRelatio
   // What can raise an error needs to know which rows are active: it stays on the Rows layout.
   if (f.null_rule == NullRule::kNearest) return Typed{Cast(r, values[0], e.type), valid};
   if (f.null_rule == NullRule::kCast) {
-    if (e.type == TypeId::kText || operand == TypeId::kText ||
-        ExprBuilder::CastCanRaise(operand, e.type))
+    if (e.type == TypeId::kText || operand == TypeId::kText) return std::nullopt;
+    if (ExprBuilder::CastCanRaise(operand, e.type) && !CastStaysInRange(e.type, values[0]))
       return std::nullopt;
     return Typed{Cast(r, values[0], e.type), valid};
   }
-  if (operand == TypeId::kText || ExprBuilder::CanRaise(f.op, operand) ||
-      Kernels().at(f.op, operand) == nullptr)
+  if (operand == TypeId::kText || Kernels().at(f.op, operand) == nullptr) return std::nullopt;
+  if (ExprBuilder::CanRaise(f.op, operand) && !StaysInRange(f.op, e.type, values))
     return std::nullopt;
   return Typed{Map(r, f.op, e.type, values), valid};
 }

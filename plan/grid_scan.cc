@@ -93,7 +93,7 @@ GridLowering::Maybe GridLowering::LowerScan(const Node&, const Scan& s) {
     AddGuard({.kind = Guard::Kind::kOneRow, .table_id = s.table_id});
     return ScanColumns(s.table_id, table, {});
   }
-  if (!keyed_) return std::nullopt;
+  if (!sources_.keyed_tables) return std::nullopt;
   has_keyed_tables_ = true;
   return ScanKeyed(s.table_id, table);
 }

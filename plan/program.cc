@@ -85,6 +85,7 @@ struct Program::Impl {
   int64_t arena_bytes = 0;
   bool in_place = false;
   std::vector<ColumnUpdate> updates;
+  std::vector<int64_t> result_bytes;  // of arrays that become columns as they lie
   std::vector<ColumnSwap> swaps;
   std::vector<int64_t> affected;
   ProgramStats stats;
@@ -97,6 +98,7 @@ struct Program::Impl {
   std::vector<Value> prepared_parameters;
 
   absl::Status Prepare(RunState& state);
+  absl::Status AllocateResults(RunState& state) const;
   absl::Status AllocateScratch(RunState& state) const;
   void BindInputs(RunState& state) const;
   absl::Status RunSteps(RunState& state);
@@ -124,10 +126,11 @@ class Builder {
     NodeRef node;
     int slot;
   };
-  void LowerGrids(const std::vector<NodeRef>& roots, bool keyed);
+  void LowerGrids(const std::vector<NodeRef>& roots, GridSources sources);
   bool PlanInPlace();
   std::optional<std::vector<int>> UpdateArrays(const Statement::Output& output);
   void FindFrontier(const std::vector<NodeRef>& roots);
+  std::vector<int> ResultArrays() const;
   std::vector<int> ArrayRoots() const;
   std::unique_ptr<Step> MaterializeStep(const Provided& p, const ArrayProgram& arrays);
   int DenseCopy(const GridRelation& r, const AxisArray& a);
@@ -148,9 +151,9 @@ class Builder {
   std::vector<std::vector<MaterializedColumn>> provided_columns_;
 };
 
-void Builder::LowerGrids(const std::vector<NodeRef>& roots, bool keyed) {
+void Builder::LowerGrids(const std::vector<NodeRef>& roots, GridSources sources) {
   graph_ = {};
-  grid_.emplace(graph_, tables_, keyed, budget_);
+  grid_.emplace(graph_, tables_, sources, budget_);
   if (!options_.grid) return;
   for (const NodeRef& node : TopologicalOrder(roots)) grid_->Lower(node);
 }
@@ -209,8 +212,9 @@ void Builder::FindFrontier(const std::vector<NodeRef>& roots) {
     stack.pop_back();
     if (!seen.insert(node.get()).second) continue;
     const GridRelation* r = grid_->Find(node);
-    const bool trivial =
-        std::holds_alternative<Scan>(node->op) || std::holds_alternative<Values>(node->op);
+    const bool trivial = std::holds_alternative<Scan>(node->op) ||
+                         std::holds_alternative<Values>(node->op) ||
+                         std::holds_alternative<Series>(node->op);
     if (r != nullptr && CanBeRows(*r) && !trivial) {
       const int slot = program_.num_slots++;
       provided_.push_back({node, slot});
@@ -229,8 +233,27 @@ void Builder::FindFrontier(const std::vector<NodeRef>& roots) {
   }
 }
 
+// Columns of relations without a mask, where an array of their very cells is made.
+std::vector<int> Builder::ResultArrays() const {
+  std::vector<int> arrays;
+  for (size_t p = 0; p < provided_.size(); ++p) {
+    const GridRelation& r = *grid_->Find(provided_[p].node);
+    if (!r.mask.none()) continue;
+    for (const MaterializedColumn& c : provided_columns_[p]) {
+      if (c.value.none() || !c.valid.none()) continue;
+      const ArrayOp op = graph_.node(c.value.id).op;
+      const bool made = op == ArrayOp::kMap || op == ArrayOp::kReduce || op == ArrayOp::kContract ||
+                        op == ArrayOp::kGather || op == ArrayOp::kScatter;
+      const bool whole = ArrayOperand{c.value.id, c.value.axes}.IsWhole(r.extents.size());
+      const bool known = std::find(arrays.begin(), arrays.end(), c.value.id) != arrays.end();
+      if (made && whole && !known) arrays.push_back(c.value.id);
+    }
+  }
+  return arrays;
+}
+
 std::vector<int> Builder::ArrayRoots() const {
-  std::vector<int> roots;
+  std::vector<int> roots = ResultArrays();
   for (const auto& arrays : update_arrays_) roots.insert(roots.end(), arrays.begin(), arrays.end());
   for (size_t p = 0; p < provided_.size(); ++p) {
     const GridRelation& r = *grid_->Find(provided_[p].node);
@@ -288,16 +311,23 @@ absl::Status Builder::Build() {
   for (const Statement::Output& output : statement_.outputs) roots.push_back(output.plan);
   // Training steps read tables that are no grids as arrays, too, where they are arrays as a whole:
   // half on Rows they would read such tables as they are anyway, and see row ids of a box.
-  LowerGrids(roots, /*keyed=*/IsTrainingStep(statement_, roots));
+  LowerGrids(roots, {IsTrainingStep(statement_, roots), MakesBoxes(roots)});
   program_.in_place = PlanInPlace();
-  if (!program_.in_place && grid_->has_keyed_tables()) LowerGrids(roots, /*keyed=*/false);
+  const bool half_on_rows =
+      grid_->has_keyed_tables() || (grid_->has_series() && !grid_->HasBoxes(roots));
+  if (!program_.in_place && half_on_rows) LowerGrids(roots, {});
   if (!program_.in_place) {
     update_arrays_.clear();
     FindFrontier(roots);
   }
-  size_t outputs = 0;
-  for (const auto& update : update_arrays_) outputs += update.size();
   if (options_.inline_maps) FuseEpilogues(ArrayRoots(), graph_);
+  const std::vector<int> results = ResultArrays();
+  for (int id : results) {
+    const ArrayNode& n = graph_.node(id);
+    program_.result_bytes.push_back(CellsOf(n.shape) * WidthOf(n.type));
+  }
+  size_t outputs = results.size();
+  for (const auto& update : update_arrays_) outputs += update.size();
   ArrayProgram arrays = CompileArrays(graph_, ArrayRoots(), outputs, options_, 0);
   program_.steps = std::move(arrays.steps);
   program_.once = std::move(arrays.once);
@@ -405,7 +435,7 @@ absl::Status Program::Impl::Prepare(RunState& state) {
   }
   state.prepared_for = 0;
   ADJOIN_ASSIGN_OR_RETURN(state.arena, Buffer::Allocate(arena_bytes, state.budget));
-  state.bases.assign(inputs.size() + 1 + updates.size(), nullptr);
+  state.bases.assign(inputs.size() + 1 + updates.size() + result_bytes.size(), nullptr);
   state.bases[0] = state.arena->mutable_as<std::byte>();
   for (const ArrayConstant& c : constants) {
     std::byte* at = state.bases[0] + c.address.offset;
@@ -429,6 +459,16 @@ absl::Status Program::Impl::Prepare(RunState& state) {
   once_ran = false;
   state.prepared_slots = state.slots();
   state.prepared_for = id;
+  return absl::OkStatus();
+}
+
+absl::Status Program::Impl::AllocateResults(RunState& state) const {
+  state.results.assign(state.bases.size(), nullptr);
+  for (size_t r = 0; r < result_bytes.size(); ++r) {
+    const size_t base = inputs.size() + 1 + r;
+    ADJOIN_ASSIGN_OR_RETURN(state.results[base], Buffer::Allocate(result_bytes[r], state.budget));
+    state.bases[base] = state.results[base]->mutable_as<std::byte>();
+  }
   return absl::OkStatus();
 }
 
@@ -538,7 +578,10 @@ absl::StatusOr<ProgramResult> Program::Run(RunState& state) {
     result.affected = impl_->affected;
     return result;
   }
-  const absl::Status status = impl_->RunSteps(state);
+  absl::Status status = impl_->Prepare(state);
+  if (status.ok()) status = impl_->AllocateResults(state);
+  if (status.ok()) status = impl_->RunSteps(state);
+  state.results.clear();
   if (status.ok()) {
     for (size_t o = 0; o < impl_->sinks.size(); ++o) {
       TableRef table = state.relations[static_cast<size_t>(impl_->slots[o])];

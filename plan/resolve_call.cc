@@ -9,6 +9,7 @@
 #include "engine/parse_element.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "plan/random_functions.h"
 #include "plan/scalar_functions.h"
 
 namespace adjoin {
@@ -46,6 +47,7 @@ absl::Status NoFunction(std::string_view name, const Args& args) {
 bool IsWeak(const Expr& e) {
   if (e.kind == ExprKind::kConstant) return true;
   if (e.kind != ExprKind::kCall) return IsInteger(e.type);
+  if (IsRandomFloat(e.function->name)) return false;
   for (const ExprRef& arg : e.args) {
     if (!IsWeak(*arg)) return false;
   }
@@ -324,6 +326,10 @@ absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprR
                                     bool weak_real) {
   ADJOIN_ASSIGN_OR_RETURN(ExprRef spelled, ResolveSpelling(sql_name, args, weak_real));
   if (spelled != nullptr) return spelled;
+  if (IsRandomFunction(sql_name)) {
+    const ExprRef draw = ResolveRandom(sql_name, args);
+    return draw != nullptr ? absl::StatusOr<ExprRef>(draw) : NoFunction(sql_name, args);
+  }
   std::string_view name = Canonical(sql_name);
   if (name == "-" && args.size() == 1) name = "neg";
   if (name == "+" && args.size() == 1) {

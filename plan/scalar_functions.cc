@@ -86,6 +86,16 @@ ExprRef DErf(const ExprRef& y, const Args& a, int) {
 }
 ExprRef DErfc(const ExprRef& y, const Args& a, int i) { return Neg(DErf(y, a, i)); }
 
+// Of (low, high, word) and (scale, word). Where JAX's max(low, ...) would choose low they are
+// equal.
+ExprRef DRandomUniform(const ExprRef& y, const Args& a, int i) {
+  const ExprRef unit = CallNamed("random_uniform", {C(0, y), C(1, y), a[2]}, y->type);
+  return i == 0 ? Sub(C(1, y), unit) : unit;
+}
+ExprRef DRandomNormal(const ExprRef& y, const Args& a, int) {
+  return CallNamed("random_normal", {C(1, y), a[1]}, y->type);
+}
+
 using D = DerivativeKind;
 using N = NullRule;
 using S = ScalarOp;
@@ -150,6 +160,10 @@ const ScalarFunction kFunctions[] = {
     {"~", N::kStrict, S::kBitNot, D::kNone},
     {"<<", N::kStrict, S::kShiftLeft, D::kNone, nullptr, true},
     {">>", N::kStrict, S::kShiftRight, D::kNone, nullptr, true},
+    {"random_split", N::kStrict, S::kRandomSplit, D::kZero},
+    {"random_bits", N::kStrict, S::kRandomBits, D::kZero},
+    {"random_uniform", N::kStrict, S::kRandomUniform, D::kFormula, DRandomUniform},
+    {"random_normal", N::kStrict, S::kRandomNormal, D::kFormula, DRandomNormal},
     {"||", N::kTextConcat, S::kCount, D::kNone, nullptr, true},
     {"length", N::kTextLength, S::kCount, D::kNone},
     {"lower", N::kTextLower, S::kCount, D::kNone},

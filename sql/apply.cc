@@ -217,16 +217,17 @@ absl::StatusOr<TableRef> TableChange::Finish() {
     num_rows = std::ssize(kept);
   }
   for (const TableRef& rows : inserted_) {
+    if (num_rows == 0) {
+      columns_ = rows->columns();
+      num_rows = rows->num_rows();
+      continue;
+    }
     Picks picks(static_cast<size_t>(num_rows + rows->num_rows()));
     std::iota(picks.begin(), picks.end(), 0);
     for (int64_t i = 0; i < rows->num_rows(); ++i) picks[static_cast<size_t>(num_rows + i)] = ~i;
     for (size_t c = 0; c < columns_.size(); ++c) {
       const ColumnRef& added = rows->column(static_cast<int>(c));
-      if (num_rows == 0) {
-        columns_[c] = added;
-      } else {
-        ADJOIN_ASSIGN_OR_RETURN(columns_[c], Pick(picks, *columns_[c], *added, budget_));
-      }
+      ADJOIN_ASSIGN_OR_RETURN(columns_[c], Pick(picks, *columns_[c], *added, budget_));
     }
     num_rows += rows->num_rows();
   }

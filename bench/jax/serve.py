@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""JAX's side of a benchmark: one jitted step, timed in rounds as standard input asks.
+"""JAX's side of a benchmark: one jitted step, or several in turn, timed in rounds as standard input asks.
 
     bench/jax/serve.py BENCH --size S --dtype f32|f64 --threads N --results DIR
 
@@ -57,10 +57,20 @@ def main():
     resident_before = resident_bytes("VmRSS")
     model = module.Model(args.size, dict(f32=np.float32, f64=np.float64)[args.dtype])
     state = jax.device_put(model.initial())
+    again = getattr(model, "again", lambda state: state)  # what the next run starts from
+    stages, shapes = [], state
     start = time.perf_counter()
-    step = jax.jit(model.step, donate_argnums=0).lower(state).compile()
+    for stage in model.stages() if hasattr(model, "stages") else [model.step]:
+        stages.append(jax.jit(stage, donate_argnums=0).lower(shapes).compile())
+        shapes = jax.eval_shape(stage, shapes)
     compile_ms = (time.perf_counter() - start) * 1e3
-    arena_bytes = step.memory_analysis().temp_size_in_bytes
+    arena_bytes = max(stage.memory_analysis().temp_size_in_bytes for stage in stages)
+
+    def step(state):
+        for stage in stages:
+            state = stage(state)
+        return state
+
     before = model.initial()
     state = jax.block_until_ready(step(state))
     write_results(args.results, model, before, state)
@@ -69,6 +79,7 @@ def main():
     def one_by_one(state, seconds):
         times, begin = [], time.perf_counter()
         while not times or (len(times) < MAX_RUNS and time.perf_counter() - begin < seconds):
+            state = again(state)
             start = time.perf_counter()
             state = jax.block_until_ready(step(state))
             times.append((time.perf_counter() - start) * 1e3)

@@ -12,6 +12,7 @@
 #include "engine/status.h"
 #include "engine/text.h"
 #include "plan/scalar_functions.h"
+#include "tests/reference/random_draw.h"
 
 namespace adjoin::reference {
 namespace {
@@ -106,15 +107,39 @@ absl::StatusOr<Value> IntegerOp(const Expr& call, TypeId type, const std::vector
     }
     case ScalarOp::kShiftRight:
       return Value::Int(args[0].as_int() >> (args[1].as_int() & (width - 1)));
+    case ScalarOp::kRandomSplit: {
+      const ThreefryWords w = Threefry(args[0].as_int(), args[1].as_int());
+      return Value::Int(static_cast<int64_t>(uint64_t{w.first} << 32 | w.second));
+    }
+    case ScalarOp::kRandomBits: {
+      const ThreefryWords w = Threefry(args[0].as_int(), args[1].as_int());
+      return Value::Int(w.first ^ w.second);
+    }
     default:
       return NoSuch(call, type);
   }
 }
 
+// The word is the last argument, the others are floats.
+Value RandomFloat(const Expr& call, TypeId type, const std::vector<Value>& args) {
+  const auto word = static_cast<uint64_t>(args.back().as_int());
+  const auto draw = [&](auto zero, auto bits) {
+    using T = decltype(zero);
+    const T first = static_cast<T>(args[0].as_float());
+    if (call.function->op == ScalarOp::kRandomNormal) return Value::Float(NormalOf(first, bits));
+    return Value::Float(UniformOf(first, static_cast<T>(args[1].as_float()), bits));
+  };
+  return type == TypeId::kFloat32 ? draw(float{}, static_cast<uint32_t>(word))
+                                  : draw(double{}, word);
+}
+
 absl::StatusOr<Value> FloatOp(const Expr& call, TypeId type, const std::vector<Value>& args) {
+  const ScalarOp op = call.function->op;
+  if (op == ScalarOp::kRandomUniform || op == ScalarOp::kRandomNormal)
+    return RandomFloat(call, type, args);
   const double a = args[0].as_float();
   const double b = args.size() > 1 ? args[1].as_float() : 0;
-  switch (call.function->op) {
+  switch (op) {
     case ScalarOp::kAdd:
       return Value::Float(a + b);
     case ScalarOp::kSubtract:

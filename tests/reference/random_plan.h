@@ -61,6 +61,8 @@ class RandomPlan {
   Term Column(const Traits& traits, const std::vector<TypeId>& types, TypeId type, bool exact);
   Term Expression(const Traits& traits, const std::vector<TypeId>& types, TypeId type, int depth,
                   bool exact);
+  ExprRef Draw(const Traits& traits, const std::vector<TypeId>& types, const ExprRef& scale,
+               int depth);
   Term Numeric(const Traits& traits, const std::vector<TypeId>& types, TypeId type, int depth,
                bool exact);
   Term Textual(const Traits& traits, const std::vector<TypeId>& types, int depth);

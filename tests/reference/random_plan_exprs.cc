@@ -1,6 +1,7 @@
 // The expressions of random plans; random_plan.cc has the rest.
 #include <algorithm>
 
+#include "plan/random_functions.h"
 #include "plan/scalar_functions.h"
 #include "tests/reference/random_plan.h"
 
@@ -46,6 +47,15 @@ RandomPlan::Term RandomPlan::Expression(const Traits& traits, const std::vector<
   return Numeric(traits, types, type, depth, exact);
 }
 
+// Of a small key, at any index.
+ExprRef RandomPlan::Draw(const Traits& traits, const std::vector<TypeId>& types,
+                         const ExprRef& scale, int depth) {
+  const ExprRef key = ConstantExpr(Value::Int(Below(3)), TypeId::kInt64);
+  const ExprRef index = Expression(traits, types, TypeId::kInt64, depth - 1, true).expr;
+  if (Chance(50)) return ResolveRandom("random_normal", {key, index, scale});
+  return ResolveRandom("random_uniform", {key, index, FloatConst(-1, scale->type), scale});
+}
+
 RandomPlan::Term RandomPlan::Numeric(const Traits& traits, const std::vector<TypeId>& types,
                                      TypeId type, int depth, bool exact) {
   const Term a = Expression(traits, types, type, depth - 1, exact);
@@ -59,7 +69,9 @@ RandomPlan::Term RandomPlan::Numeric(const Traits& traits, const std::vector<Typ
     static const char* functions[] = {"exp", "tanh", "sqrt", "ln", "sin", "cos", "atan", "cbrt"};
     // Of exact arguments only, so that rounding is not amplified.
     if (!a.exact) return a;
-    return {CallNamed(functions[Below(8)], {a.expr}, type), false};
+    const int function = Below(9);
+    if (function == 8) return {Draw(traits, types, a.expr, depth), false};
+    return {CallNamed(functions[function], {a.expr}, type), false};
   }
   if (Chance(20)) {
     // The first two are continuous.
