@@ -247,7 +247,7 @@ struct Draw {
   double first;  // of words 0, 1, ... or of key 0
 };
 const Draw kDraws[] = {
-    {"random_split", ScalarOp::kRandomSplit, TypeId::kInt64, 2, 0x6B20015999BA4EFE},
+    {"random_split", ScalarOp::kRandomSplit, TypeId::kInt64, 2, 0x6B20015999BA4EFEp0},
     {"random_bits", ScalarOp::kRandomBits, TypeId::kInt64, 2, 0x6B200159 ^ 0x99BA4EFE},
     {"random_uniform_f32", ScalarOp::kRandomUniform, TypeId::kFloat32, 3, 0.5},
     {"random_uniform_f64", ScalarOp::kRandomUniform, TypeId::kFloat64, 3, 0.5},
