@@ -13,11 +13,6 @@
 namespace adjoin {
 namespace {
 
-Vector Slice(const Vector& v, int64_t begin) {
-  return {v.type, v.as<std::byte>() + begin * VectorWidth(v.type),
-          v.valid == nullptr ? nullptr : v.valid + begin};
-}
-
 // Row numbers by partition, partitions in first-seen order, rows of one ascending; and where each
 // begins.
 struct Partitions {
