@@ -6,8 +6,6 @@
 #include <cstring>
 #include <limits>
 
-#include "absl/hash/hash.h"
-#include "absl/strings/string_view.h"
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
 
@@ -26,7 +24,9 @@ int BitsOf(TypeId type) {
       return 16;
     case TypeId::kInt32:
     case TypeId::kFloat32:
-    case TypeId::kText:
+    case TypeId::kDate:
+    case TypeId::kText:      // codes
+    case TypeId::kInterval:  // codes
       return 32;
     default:
       return 64;
@@ -53,11 +53,6 @@ int64_t SignedWord(uint64_t word, int bits) {
   return static_cast<int64_t>(word);
 }
 
-uint32_t HashText(std::string_view text) {
-  const size_t hash = absl::Hash<absl::string_view>{}(absl::string_view(text.data(), text.size()));
-  return static_cast<uint32_t>(hash ^ (hash >> 32));
-}
-
 // What is known of the strings of a key's dictionary, by code; null where that is not worth it.
 int32_t* KnownIds(const Vector& key, TextIds& texts) {
   // A block of 65,536 rows has a table of its own, and would have to write four ids a row.
@@ -81,54 +76,10 @@ T FromWord(uint64_t word) {
 
 }  // namespace
 
-size_t TextTable::Slot(std::string_view text, uint32_t hash) const {
-  const size_t mask = slots_.size() - 1;
-  for (size_t i = hash & mask;; i = (i + 1) & mask) {
-    const uint64_t slot = slots_[i];
-    if (slot == 0) return i;
-    if (static_cast<uint32_t>(slot >> 32) == hash &&
-        entries_[static_cast<uint32_t>(slot) - 1] == text)
-      return i;
-  }
-}
-
-int32_t TextTable::Find(std::string_view text) const {
-  if (slots_.empty()) return -1;
-  return static_cast<int32_t>(static_cast<uint32_t>(slots_[Slot(text, HashText(text))])) - 1;
-}
-
-int32_t TextTable::FindOrAdd(std::string_view text) {
-  if (recent_.empty()) recent_.resize(1024);
-  Recent& recent = recent_[(reinterpret_cast<uintptr_t>(text.data()) * 0x9E3779B97F4A7C15u) >> 54];
-  if (recent.code >= 0 && recent.text == text.data() && at(recent.code) == text) return recent.code;
-  if (entries_.size() * 2 >= slots_.size()) Grow();
-  const uint32_t hash = HashText(text);
-  uint64_t& slot = slots_[Slot(text, hash)];
-  if (slot == 0) {
-    entries_.push_back(arena_.Copy(text));
-    slot = uint64_t{hash} << 32 | entries_.size();
-  }
-  recent = {text.data(), static_cast<int32_t>(static_cast<uint32_t>(slot)) - 1};
-  return recent.code;
-}
-
-void TextTable::Grow() {
-  std::vector<uint64_t> old(std::max<size_t>(64, slots_.size() * 2), 0);
-  old.swap(slots_);
-  const size_t mask = slots_.size() - 1;
-  for (uint64_t slot : old) {
-    if (slot == 0) continue;
-    size_t i = (slot >> 32) & mask;
-    while (slots_[i] != 0) i = (i + 1) & mask;
-    slots_[i] = slot;
-  }
-}
-
 KeyTable::KeyTable(std::vector<TypeId> types, bool nullable) {
   PlaceFields(types, nullable);
   dense_possible_ =
-      fields_.size() == 1 && (IsInteger(fields_[0].type) || fields_[0].type == TypeId::kText ||
-                              fields_[0].type == TypeId::kBool);
+      fields_.size() == 1 && !IsFloat(fields_[0].type);  // the rest are integers or codes
 }
 
 void KeyTable::PlaceFields(const std::vector<TypeId>& types, bool nullable) {
@@ -144,8 +95,12 @@ void KeyTable::PlaceFields(const std::vector<TypeId>& types, bool nullable) {
     Field field{type, 0, 0, BitsOf(type)};
     place(field.bits, &field.word, &field.shift);
     if (type == TypeId::kText) {
-      field.text = static_cast<int>(texts_.size());
+      field.table = static_cast<int>(texts_.size());
       texts_.emplace_back();
+    }
+    if (type == TypeId::kInterval) {
+      field.table = static_cast<int>(intervals_.size());
+      intervals_.emplace_back();
     }
     fields_.push_back(field);
   }
@@ -156,45 +111,53 @@ void KeyTable::PlaceFields(const std::vector<TypeId>& types, bool nullable) {
   num_words_ = static_cast<int>(used.size());
 }
 
-template <bool kAdd, typename Texts>
-void KeyTable::Encode(std::span<const Vector> keys, int64_t n, KeyScratch& scratch,
-                      Texts& texts) const {
-  scratch.words.assign(static_cast<size_t>(num_words_ * n), 0);
+template <bool kAdd, typename Self>
+void KeyTable::Encode(Self& self, std::span<const Vector> keys, int64_t n, KeyScratch& scratch) {
+  scratch.words.assign(static_cast<size_t>(self.num_words_ * n), 0);
   scratch.nulls.clear();
   if constexpr (!kAdd) scratch.absent.assign(static_cast<size_t>(n), 0);
-  for (size_t k = 0; k < fields_.size(); ++k) {
-    const Field& field = fields_[k];
+  // The codes of values in a table of the distinct ones.
+  const auto encode = [&](const Vector& key, const auto* values, auto& table, int32_t* known,
+                          uint64_t* words, int shift) {
+    for (int64_t r = 0; r < n; ++r) {
+      if (key.is_null(r)) continue;
+      int32_t code = known == nullptr ? -1 : known[key.codes[r]];
+      if (code < 0) {
+        if constexpr (kAdd) {
+          code = table.FindOrAdd(values[r]);
+        } else {
+          code = table.Find(values[r]);
+          scratch.absent[r] |= code < 0 ? 1 : 0;
+        }
+        if (known != nullptr) known[key.codes[r]] = code;
+      }
+      words[r] |= uint64_t{static_cast<uint32_t>(code)} << shift;
+    }
+  };
+  for (size_t k = 0; k < self.fields_.size(); ++k) {
+    const Field& field = self.fields_[k];
     const Vector& key = keys[k];
     uint64_t* words = scratch.words.data() + field.word * n;
     int32_t* known = nullptr;
     if (key.codes != nullptr) {
-      scratch.texts.resize(texts.size());
-      known = KnownIds(key, scratch.texts[field.text]);
+      scratch.texts.resize(self.texts_.size());
+      known = KnownIds(key, scratch.texts[field.table]);
     }
     WithElementType(field.type, [&](auto zero) {
       using T = decltype(zero);
       const T* values = key.as<T>();
-      for (int64_t r = 0; r < n; ++r) {
-        if (key.is_null(r)) continue;
-        if constexpr (std::is_same_v<T, std::string_view>) {
-          int32_t code = known == nullptr ? -1 : known[key.codes[r]];
-          if (code < 0) {
-            if constexpr (kAdd) {
-              code = texts[field.text].FindOrAdd(values[r]);
-            } else {
-              code = texts[field.text].Find(values[r]);
-              scratch.absent[r] |= code < 0 ? 1 : 0;
-            }
-            if (known != nullptr) known[key.codes[r]] = code;
-          }
-          words[r] |= uint64_t{static_cast<uint32_t>(code)} << field.shift;
-        } else {
-          words[r] |= Normalise(values[r]) << field.shift;
+      if constexpr (std::is_same_v<T, std::string_view>) {
+        encode(key, values, self.texts_[field.table], known, words, field.shift);
+      } else if constexpr (std::is_same_v<T, Interval>) {
+        encode(key, values, self.intervals_[field.table], known, words, field.shift);
+      } else {
+        for (int64_t r = 0; r < n; ++r) {
+          if (!key.is_null(r)) words[r] |= Normalise(values[r]) << field.shift;
         }
       }
     });
     if (key.valid == nullptr) continue;
-    if (null_apart_) {
+    if (self.null_apart_) {
       scratch.nulls.resize(static_cast<size_t>(n));
       for (int64_t r = 0; r < n; ++r) scratch.nulls[r] = key.valid[r] ^ 1;
     } else if (field.null_word >= 0) {
@@ -338,7 +301,7 @@ void KeyTable::AddHashed(int64_t n, int64_t* ids) {
 }
 
 void KeyTable::FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids) {
-  Encode<true>(keys, n, scratch_, texts_);
+  Encode<true>(*this, keys, n, scratch_);
   if (dense_possible_) {
     const uint64_t* nulls = scratch_.nulls.empty() ? nullptr : scratch_.nulls.data();
     if (CoverDense(scratch_.words.data(), nulls, n)) return AddDense(n, ids);
@@ -349,7 +312,7 @@ void KeyTable::FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids) 
 
 void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
                     KeyScratch& scratch) const {
-  Encode<false>(keys, n, scratch, texts_);
+  Encode<false>(*this, keys, n, scratch);
   const uint64_t* nulls = scratch.nulls.empty() ? nullptr : scratch.nulls.data();
   const auto is_special = [&](int64_t r) {
     if (nulls != nullptr && nulls[r] != 0) {
@@ -410,7 +373,9 @@ Vector KeyTable::Key(int k, int64_t begin, int64_t n, BatchArena& arena) const {
     for (int64_t i = 0; i < n; ++i) {
       const uint64_t word = (stored[i * num_words_ + field.word] >> field.shift) & bits_mask;
       if constexpr (std::is_same_v<T, std::string_view>) {
-        values[i] = out.is_null(i) ? T{} : texts_[field.text].at(static_cast<int32_t>(word));
+        values[i] = out.is_null(i) ? T{} : texts_[field.table].at(static_cast<int32_t>(word));
+      } else if constexpr (std::is_same_v<T, Interval>) {
+        values[i] = out.is_null(i) ? T{} : intervals_[field.table].at(static_cast<int32_t>(word));
       } else {
         values[i] = FromWord<T>(word);
       }

@@ -14,30 +14,10 @@
 
 #include "engine/column.h"
 #include "ops/arena.h"
+#include "ops/code_tables.h"
 #include "ops/vector.h"
 
 namespace adjoin {
-
-// Ids of strings, in first-seen order. Not thread-safe while adding; Find may run at once with
-// Find.
-class TextTable {
- public:
-  int32_t FindOrAdd(std::string_view text);
-  int32_t Find(std::string_view text) const;  // -1 where absent
-  std::string_view at(int32_t code) const { return entries_[static_cast<size_t>(code)]; }
-
- private:
-  struct Recent {
-    const char* text = nullptr;
-    int32_t code = -1;
-  };
-  size_t Slot(std::string_view text, uint32_t hash) const;
-  void Grow();
-  std::vector<std::string_view> entries_;
-  std::vector<uint64_t> slots_;  // hash << 32 | code + 1; 0 is empty
-  std::vector<Recent> recent_;   // codes by address, to be checked: views of one dictionary repeat
-  TextArena arena_;
-};
 
 // The ids in a TextTable of the strings of one column's dictionary.
 struct TextIds {
@@ -49,7 +29,7 @@ struct TextIds {
 struct KeyScratch {
   std::vector<uint64_t> words;  // word-major
   std::vector<uint64_t> hashes;
-  std::vector<uint8_t> absent;  // Find: rows with text the table has never seen
+  std::vector<uint8_t> absent;  // Find: rows with text or intervals that the table has never seen
   std::vector<uint64_t> nulls;  // bit k of row r: key k is NULL
   std::vector<TextIds> texts;   // by TEXT key
 };
@@ -75,11 +55,12 @@ class KeyTable {
     TypeId type;
     int word, shift, bits;
     int null_word = -1, null_shift = 0;  // where the NULL flag is; -1: not kept
-    int text = -1;                       // in texts_
+    int table = -1;                      // in texts_ or intervals_, by the type
   };
   void PlaceFields(const std::vector<TypeId>& types, bool nullable);
-  template <bool kAdd, typename Texts>
-  void Encode(std::span<const Vector> keys, int64_t n, KeyScratch& scratch, Texts& texts) const;
+  // `self` is this table, to be changed only where kAdd.
+  template <bool kAdd, typename Self>
+  static void Encode(Self& self, std::span<const Vector> keys, int64_t n, KeyScratch& scratch);
   bool CoverDense(const uint64_t* words, const uint64_t* nulls, int64_t n);
   void LeaveDense();
   void HashWords(int64_t n, KeyScratch& scratch) const;
@@ -97,6 +78,7 @@ class KeyTable {
   std::vector<uint64_t> stored_;  // num_words_ an id
   std::vector<uint64_t> slots_;   // hash << 32 | id + 1; 0 is empty
   std::vector<TextTable> texts_;
+  std::vector<IntervalTable> intervals_;
   bool dense_possible_ = false;
   int64_t dense_first_ = 0;     // the key of dense_[0]
   std::vector<int32_t> dense_;  // id + 1

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/date_time.h"
 #include "kernels/element_type.h"
 
 namespace adjoin {
@@ -19,10 +20,14 @@ constexpr int64_t VectorWidth(TypeId type) {
       return 2;
     case TypeId::kInt32:
     case TypeId::kFloat32:
+    case TypeId::kDate:
       return 4;
     case TypeId::kInt64:
     case TypeId::kFloat64:
+    case TypeId::kTimestamp:
       return 8;
+    case TypeId::kInterval:
+      return sizeof(Interval);
     case TypeId::kText:
       return sizeof(std::string_view);
   }
@@ -57,8 +62,10 @@ decltype(auto) WithElementType(TypeId type, F&& f) {
     case TypeId::kInt16:
       return f(int16_t{});
     case TypeId::kInt32:
+    case TypeId::kDate:
       return f(int32_t{});
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       return f(int64_t{});
     case TypeId::kFloat32:
       return f(float{});
@@ -66,6 +73,8 @@ decltype(auto) WithElementType(TypeId type, F&& f) {
       return f(double{});
     case TypeId::kText:
       return f(std::string_view{});
+    case TypeId::kInterval:
+      return f(Interval{});
   }
   __builtin_unreachable();
 }

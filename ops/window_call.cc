@@ -291,10 +291,10 @@ absl::Status WindowColumn::ComputeAggregate(const WindowFrameSpec& frame,
       MinMax<T>(frame, partition);
       return absl::OkStatus();
     }
-    if constexpr (std::is_same_v<T, std::string_view>) {
-      return SqlError(sqlstate::kInternalError, "SUM of text");
-    } else {
+    if constexpr (std::is_arithmetic_v<T>) {
       return Sum<T>(frame, partition);
+    } else {
+      return SqlError(sqlstate::kInternalError, "SUM of what has no sum");
     }
   });
 }

@@ -150,10 +150,6 @@ const ScalarFunction kFunctions[] = {
     {"~", N::kStrict, S::kBitNot, D::kNone},
     {"<<", N::kStrict, S::kShiftLeft, D::kNone, nullptr, true},
     {">>", N::kStrict, S::kShiftRight, D::kNone, nullptr, true},
-    {"||", N::kTextConcat, S::kCount, D::kNone, nullptr, true},
-    {"length", N::kTextLength, S::kCount, D::kNone},
-    {"lower", N::kTextLower, S::kCount, D::kNone},
-    {"upper", N::kTextUpper, S::kCount, D::kNone},
 };
 
 // ---- Constants.
