@@ -81,7 +81,8 @@ absl::Status LoadTable(api::Connection& connection, const fs::path& folder) {
   std::vector<ColumnData> columns;
   for (const Json& column : schema["columns"]) {
     ADJOIN_ASSIGN_OR_RETURN(ColumnData data, LoadColumn(folder, column));
-    fields.fields.push_back({column["name"], data.type(), false});
+    const bool date = column["type"] == "date32";
+    fields.fields.push_back({column["name"], date ? Type::kDate : data.type(), false});
     columns.push_back(std::move(data));
   }
   ADJOIN_ASSIGN_OR_RETURN(const api::Table table,
@@ -138,6 +139,9 @@ absl::Status WriteColumn(const api::Table& table, int c, const fs::path& folder,
       column["type"] = "string";
       column["dict"] = stem + ".dict.txt";
       return WriteText(table, c, path, folder / (stem + ".dict.txt"));
+    case Type::kDate:
+      column["type"] = "date32";
+      return WriteColumnOf<int32_t>(table, c, path, NpyType::kInt32);
     case Type::kInteger:
       return WriteColumnOf<int32_t>(table, c, path, NpyType::kInt32);
     case Type::kBigInt:

@@ -56,6 +56,12 @@ const char* FormatOf(TypeId type) {
       return "f";
     case TypeId::kFloat64:
       return "g";
+    case TypeId::kDate:
+      return "tdD";
+    case TypeId::kTimestamp:
+      return "tsu:";
+    case TypeId::kInterval:  // ExportArrow refuses
+      break;
   }
   return "";
 }
@@ -161,6 +167,10 @@ absl::Status ExportArrow(const TableRef& table, std::shared_ptr<MemoryBudget> bu
   // Once made, the root releases what it holds; until then an error must.
   auto arrays = std::make_unique<ArrayData>();
   absl::Status status;
+  for (const Field& field : table->schema().fields) {
+    if (field.type == TypeId::kInterval)
+      return SqlError(sqlstate::kFeatureNotSupported, "intervals in Arrow are not supported");
+  }
   for (int i = 0; i < table->num_columns() && status.ok(); ++i) {
     absl::StatusOr<ArrowArray> child = ArrayOf(table->column(i), budget);
     status = child.status();

@@ -26,6 +26,9 @@ struct Imported {
 };
 using Owner = std::shared_ptr<const Imported<ArrowArray>>;
 
+constexpr std::string_view kDateFormat = "tdD";        // days
+constexpr std::string_view kTimestampFormat = "tsu:";  // microseconds without a time zone
+
 absl::Status Mismatch(std::string_view what, std::string_view which) {
   return SqlError(sqlstate::kDatatypeMismatch, absl::StrCat(ToAbsl(what), ": ", ToAbsl(which)));
 }
@@ -206,6 +209,8 @@ absl::StatusOr<ColumnRef> ShareColumn(const Source& in, TypeId type) {
 absl::StatusOr<ColumnRef> ImportColumn(const Source& in) {
   if (in.schema.dictionary != nullptr) return ImportDictionary(in);
   const std::string_view format = in.schema.format;
+  if (format == kDateFormat) return ShareColumn(in, TypeId::kDate);
+  if (format == kTimestampFormat) return ShareColumn(in, TypeId::kTimestamp);
   switch (format.size() == 1 ? format[0] : '\0') {
     case 'b':
       return ImportBools(in);
@@ -263,7 +268,8 @@ absl::Status CheckChild(const ArrowSchema& schema, const ArrowArray& array, int6
   if (array.length < rows) return Mismatch("Arrow column is shorter than its batch", name);
   // Nested and other types have another number of buffers: their import names the format.
   const bool is_flat =
-      std::string_view("bcCsSiIlLfguU").find(*schema.format) != std::string_view::npos;
+      std::string_view("bcCsSiIlLfguU").find(*schema.format) != std::string_view::npos ||
+      schema.format == kDateFormat || schema.format == kTimestampFormat;
   if (is_flat && array.n_buffers != (is_text ? 3 : 2))
     return Mismatch("Arrow column lacks buffers", name);
   if (is_flat && rows > 0 && array.buffers[1] == nullptr)

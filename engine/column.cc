@@ -59,8 +59,10 @@ absl::Status StoreElement(const Value& value, TypeId type, void* out) {
     case TypeId::kInt16:
       return StoreInteger<int16_t>(value.as_int(), type, out);
     case TypeId::kInt32:
+    case TypeId::kDate:
       return StoreInteger<int32_t>(value.as_int(), type, out);
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       *static_cast<int64_t*>(out) = value.as_int();
       break;
     case TypeId::kFloat32:
@@ -68,6 +70,9 @@ absl::Status StoreElement(const Value& value, TypeId type, void* out) {
       break;
     case TypeId::kFloat64:
       *static_cast<double*>(out) = NumberOf(value);
+      break;
+    case TypeId::kInterval:
+      *static_cast<Interval*>(out) = value.as_interval();
       break;
     case TypeId::kText:
       break;
@@ -177,8 +182,10 @@ Value Column::value(int64_t row) const {
     case TypeId::kInt16:
       return Value::Int(values<int16_t>()[row]);
     case TypeId::kInt32:
+    case TypeId::kDate:
       return Value::Int(values<int32_t>()[row]);
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       return Value::Int(values<int64_t>()[row]);
     case TypeId::kFloat32:
       return Value::Float(values<float>()[row]);
@@ -186,6 +193,8 @@ Value Column::value(int64_t row) const {
       return Value::Float(values<double>()[row]);
     case TypeId::kText:
       return Value::Text(std::string(text(row)));
+    case TypeId::kInterval:
+      return Value::Of(values<Interval>()[row]);
   }
   return Value();
 }

@@ -258,8 +258,10 @@ absl::Status NotAnArray(std::string_view why) {
 absl::StatusOr<std::vector<int64_t>> ShapeOf(const Table& table, const ArrayColumns& array) {
   const Column& values = *table.column(array.value);
   const std::string& name = table.schema().fields[static_cast<size_t>(array.value)].name;
-  if (values.type() == TypeId::kText)
-    return NotAnArray(absl::StrCat("column \"", name, "\" is of type text"));
+  if (!IsArrayType(values.type())) {
+    return NotAnArray(
+        absl::StrCat("column \"", name, "\" is of type ", ToAbsl(TypeName(values.type()))));
+  }
   if (values.has_nulls()) return NotAnArray(absl::StrCat("column \"", name, "\" has NULLs"));
   if (array.axes.empty()) {
     if (table.num_rows() == 1) return std::vector<int64_t>();

@@ -92,6 +92,18 @@ absl::Status ParseElement(std::string_view text, TypeId type, void* out) {
       return ParseFloat(text, type, static_cast<float*>(out));
     case TypeId::kFloat64:
       return ParseFloat(text, type, static_cast<double*>(out));
+    case TypeId::kDate: {
+      ADJOIN_ASSIGN_OR_RETURN(*static_cast<Date*>(out), ParseDate(text));
+      return absl::OkStatus();
+    }
+    case TypeId::kTimestamp: {
+      ADJOIN_ASSIGN_OR_RETURN(*static_cast<Timestamp*>(out), ParseTimestamp(text));
+      return absl::OkStatus();
+    }
+    case TypeId::kInterval: {
+      ADJOIN_ASSIGN_OR_RETURN(*static_cast<Interval*>(out), ParseInterval(text));
+      return absl::OkStatus();
+    }
     case TypeId::kText:
       break;
   }
@@ -123,6 +135,12 @@ absl::StatusOr<Value> ParseText(std::string_view text, TypeId type) {
       return ParseAs<float>(text, type, [](float v) { return Value::Float(double{v}); });
     case TypeId::kFloat64:
       return ParseAs<double>(text, type, Value::Float);
+    case TypeId::kDate:
+      return ParseAs<int32_t>(text, type, Value::Int);
+    case TypeId::kTimestamp:
+      return ParseAs<int64_t>(text, type, Value::Int);
+    case TypeId::kInterval:
+      return ParseAs<Interval>(text, type, Value::Of);
     case TypeId::kText:
       break;
   }

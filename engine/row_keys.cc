@@ -13,13 +13,16 @@ namespace {
 
 constexpr uint64_t kNullKey = 0x9e3779b97f4a7c15;
 
-// One word a value; equal values have equal words. A NULL's word may be another value's too:
-// SameRow looks again.
+// One word a value; equal values have equal words. A NULL's word may be another value's too, and so
+// may an INTERVAL's: SameRow looks again.
 template <typename T>
 uint64_t WordOf(T value) {
   if constexpr (std::is_floating_point_v<T>) {
     const double wide = std::isnan(value) ? NAN : (value == 0 ? 0.0 : static_cast<double>(value));
     return std::bit_cast<uint64_t>(wide);
+  } else if constexpr (std::is_same_v<T, Interval>) {
+    const __int128 span = value.span();
+    return static_cast<uint64_t>(span) ^ static_cast<uint64_t>(span >> 64);
   } else {
     return static_cast<uint64_t>(value);
   }
@@ -32,9 +35,13 @@ uint64_t WordAt(const Column& column, int64_t row) {
     case TypeId::kInt16:
       return WordOf(column.values<int16_t>()[row]);
     case TypeId::kInt32:
+    case TypeId::kDate:
     case TypeId::kText:
       return WordOf(column.values<int32_t>()[row]);
+    case TypeId::kInterval:
+      return WordOf(column.values<Interval>()[row]);
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       return WordOf(column.values<int64_t>()[row]);
     case TypeId::kFloat32:
       return WordOf(column.values<float>()[row]);
@@ -47,7 +54,10 @@ uint64_t WordAt(const Column& column, int64_t row) {
 bool SameRow(std::span<const ColumnRef> columns, int64_t a, int64_t b) {
   for (const ColumnRef& column : columns) {
     if (column->is_null(a) != column->is_null(b)) return false;
-    if (!column->is_null(a) && WordAt(*column, a) != WordAt(*column, b)) return false;
+    if (column->is_null(a)) continue;
+    if (WordAt(*column, a) != WordAt(*column, b)) return false;
+    if (column->type() != TypeId::kInterval) continue;
+    if (column->values<Interval>()[a] != column->values<Interval>()[b]) return false;
   }
   return true;
 }
@@ -74,9 +84,13 @@ void AddColumn(const Column& column, int64_t n, uint64_t* hashes) {
     case TypeId::kInt16:
       return AddToHashes<int16_t>(column, n, hashes);
     case TypeId::kInt32:
+    case TypeId::kDate:
     case TypeId::kText:
       return AddToHashes<int32_t>(column, n, hashes);
+    case TypeId::kInterval:
+      return AddToHashes<Interval>(column, n, hashes);
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       return AddToHashes<int64_t>(column, n, hashes);
     case TypeId::kFloat32:
       return AddToHashes<float>(column, n, hashes);

@@ -96,8 +96,10 @@ ColumnStatistics ComputeStatistics(const Column& column) {
     case TypeId::kInt16:
       return Compute<int16_t>(column);
     case TypeId::kInt32:
+    case TypeId::kDate:
       return Compute<int32_t>(column);
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       return Compute<int64_t>(column);
     case TypeId::kFloat32:
       return Compute<float>(column);
@@ -105,6 +107,8 @@ ColumnStatistics ComputeStatistics(const Column& column) {
       return Compute<double>(column);
     case TypeId::kText:
       return {static_cast<double>(column.dictionary()->size())};
+    case TypeId::kInterval:
+      return {static_cast<double>(column.length())};
   }
   return {};
 }

@@ -37,6 +37,7 @@ constexpr CodeOfSqlState kCodes[] = {
     {sqlstate::kNoDerivativeRule, absl::StatusCode::kUnimplemented},
     {sqlstate::kNumericOutOfRange, absl::StatusCode::kOutOfRange},
     {sqlstate::kDivisionByZero, absl::StatusCode::kOutOfRange},
+    {sqlstate::kDateTimeOutOfRange, absl::StatusCode::kOutOfRange},
     {sqlstate::kDependentObjects, absl::StatusCode::kFailedPrecondition},
     {sqlstate::kCardinalityViolation, absl::StatusCode::kFailedPrecondition},
     {sqlstate::kNotNullViolation, absl::StatusCode::kFailedPrecondition},

@@ -72,8 +72,11 @@ absl::StatusOr<ColumnRef> Permute(const Column& column, const int64_t* rows,
     case 4:
       GatherBytes<uint32_t>(column.data(), rows, n, values->mutable_data());
       break;
-    default:
+    case 8:
       GatherBytes<uint64_t>(column.data(), rows, n, values->mutable_data());
+      break;
+    default:
+      GatherBytes<Interval>(column.data(), rows, n, values->mutable_data());
   }
   std::shared_ptr<Buffer> validity;
   if (column.has_nulls()) {

@@ -16,8 +16,10 @@ struct TypeRow {
   std::string_view name;
 };
 constexpr TypeRow kTypes[kNumTypes] = {
-    {1, "boolean"}, {2, "smallint"},         {4, "integer"}, {8, "bigint"},
-    {4, "real"},    {8, "double precision"}, {4, "text"},
+    {1, "boolean"},   {2, "smallint"}, {4, "integer"},
+    {8, "bigint"},    {4, "real"},     {8, "double precision"},
+    {4, "text"},      {4, "date"},     {8, "timestamp without time zone"},
+    {16, "interval"},
 };
 
 // Lays out the shortest digits as PostgreSQL does: plain from 1e-4 to below 10^max_exponent, else
@@ -87,6 +89,10 @@ bool operator==(const Value& a, const Value& b) {
   if (a.is_float() && b.is_float()) {
     return std::bit_cast<uint64_t>(a.as_float()) == std::bit_cast<uint64_t>(b.as_float());
   }
+  if (a.is_interval() && b.is_interval()) {
+    const Interval x = a.as_interval(), y = b.as_interval();
+    return x.microseconds == y.microseconds && x.days == y.days && x.months == y.months;
+  }
   return a.rep_ == b.rep_;
 }
 
@@ -96,6 +102,11 @@ std::string Value::HashKey() const {
   if (is_int()) AppendBytes(as_int(), key);
   if (is_float()) AppendBytes(as_float(), key);
   if (is_text()) key += as_text();
+  if (is_interval()) {
+    AppendBytes(as_interval().microseconds, key);
+    AppendBytes(as_interval().days, key);
+    AppendBytes(as_interval().months, key);
+  }
   return key;
 }
 
@@ -103,6 +114,9 @@ std::string ToText(const Value& value, TypeId type) {
   if (value.is_null()) return "";
   if (value.is_bool()) return value.as_bool() ? "t" : "f";
   if (value.is_text()) return value.as_text();
+  if (value.is_interval()) return ToText(value.as_interval());
+  if (type == TypeId::kDate) return ToText(Date{static_cast<int32_t>(value.as_int())});
+  if (type == TypeId::kTimestamp) return ToText(Timestamp{value.as_int()});
   if (value.is_int() && !IsFloat(type)) return std::to_string(value.as_int());
   if (type == TypeId::kFloat32) return FloatToText(static_cast<float>(AsFloat(value)), 6);
   return FloatToText(AsFloat(value), 15);
@@ -113,6 +127,7 @@ int CompareValues(const Value& a, const Value& b) {
   if (a.is_bool()) return Compare(a.as_bool(), b.as_bool());
   if (a.is_text()) return Compare(std::string_view(a.as_text()), std::string_view(b.as_text()));
   if (a.is_int() && b.is_int()) return Compare(a.as_int(), b.as_int());
+  if (a.is_interval()) return Compare(a.as_interval(), b.as_interval());
   return CompareFloats(AsFloat(a), AsFloat(b));
 }
 

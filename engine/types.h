@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "engine/date_time.h"
 #include "kernels/element_type.h"
 
 namespace adjoin {
@@ -13,17 +14,18 @@ namespace adjoin {
 constexpr bool IsInteger(TypeId t) { return t >= TypeId::kInt16 && t <= TypeId::kInt64; }
 constexpr bool IsFloat(TypeId t) { return t == TypeId::kFloat32 || t == TypeId::kFloat64; }
 constexpr bool IsNumeric(TypeId t) { return IsInteger(t) || IsFloat(t); }
+// BOOLEAN and numbers: what arrays hold and kernels calculate with.
+constexpr bool IsArrayType(TypeId t) { return t == TypeId::kBool || IsNumeric(t); }
 
 // Bytes of one element in a buffer; TEXT elements are 32-bit dictionary codes, BOOLEAN one byte (0
-// or 1).
+// or 1), INTERVAL an Interval.
 int64_t WidthOf(TypeId type);
 
-// PostgreSQL's name: "boolean", "smallint", "integer", "bigint", "real", "double precision",
-// "text".
+// PostgreSQL's name: "boolean", "double precision", "timestamp without time zone", ...
 std::string_view TypeName(TypeId type);
 
-// One SQL value; monostate is NULL. SMALLINT, INTEGER and BIGINT are held as int64_t, REAL and
-// DOUBLE as double.
+// One SQL value; monostate is NULL. SMALLINT, INTEGER and BIGINT are held as int64_t, as are the
+// days of a DATE and the microseconds of a TIMESTAMP; REAL and DOUBLE as double.
 class Value {
  public:
   Value() = default;  // NULL
@@ -31,18 +33,22 @@ class Value {
   static Value Int(int64_t v) { return Value(Rep(v)); }
   static Value Float(double v) { return Value(Rep(v)); }
   static Value Text(std::string v) { return Value(Rep(std::move(v))); }
+  static Value Of(Interval v) { return Value(Rep(v)); }
 
   bool is_null() const { return std::holds_alternative<std::monostate>(rep_); }
   bool as_bool() const { return std::get<bool>(rep_); }
   int64_t as_int() const { return std::get<int64_t>(rep_); }
   double as_float() const { return std::get<double>(rep_); }
   const std::string& as_text() const { return std::get<std::string>(rep_); }
+  Interval as_interval() const { return std::get<Interval>(rep_); }
   bool is_bool() const { return std::holds_alternative<bool>(rep_); }
   bool is_int() const { return std::holds_alternative<int64_t>(rep_); }
   bool is_float() const { return std::holds_alternative<double>(rep_); }
   bool is_text() const { return std::holds_alternative<std::string>(rep_); }
+  bool is_interval() const { return std::holds_alternative<Interval>(rep_); }
 
-  // Bitwise identity (NaN equals NaN, 0 differs from -0): for hash-consing, not SQL's `=`.
+  // Bitwise identity (NaN equals NaN, 0 differs from -0, 1 mon from 30 days): for hash-consing, not
+  // SQL's `=`.
   friend bool operator==(const Value& a, const Value& b);
   template <typename H>
   friend H AbslHashValue(H h, const Value& v) {
@@ -50,14 +56,15 @@ class Value {
   }
 
  private:
-  using Rep = std::variant<std::monostate, bool, int64_t, double, std::string>;
+  using Rep = std::variant<std::monostate, bool, int64_t, double, std::string, Interval>;
   explicit Value(Rep rep) : rep_(std::move(rep)) {}
   std::string HashKey() const;
   Rep rep_;
 };
 
 // PostgreSQL's text form of a value: t/f, shortest round-trip floats ("1", "0.1", "1e+120", "NaN",
-// "Infinity"). NULL gives "". REAL prints as the shortest text that reads back as the same float.
+// "Infinity"), ISO dates. NULL gives "". REAL prints as the shortest text that reads back as the
+// same float.
 std::string ToText(const Value& value, TypeId type);
 
 // SQL's total order of non-NULL values of one type: NaN above everything, 0 equal to -0, text by

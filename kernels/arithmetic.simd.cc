@@ -360,6 +360,8 @@ void FillArithmetic(KernelTable* table) {
   FillInteger<int64_t>({table, static_cast<int>(TypeId::kInt64)});
   FillFloat<float>({table, static_cast<int>(TypeId::kFloat32)});
   FillFloat<double>({table, static_cast<int>(TypeId::kFloat64)});
+  FillAny<int32_t>({table, static_cast<int>(TypeId::kDate)});
+  FillAny<int64_t>({table, static_cast<int>(TypeId::kTimestamp)});
   // TEXT is dictionary codes: they can be chosen between, comparing them is the caller's.
   const Column texts{table, static_cast<int>(TypeId::kText)};
   texts.Set(ScalarOp::kSelect, Select<int32_t>);

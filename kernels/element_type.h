@@ -5,8 +5,21 @@
 
 namespace adjoin {
 
-enum class TypeId : uint8_t { kBool, kInt16, kInt32, kInt64, kFloat32, kFloat64, kText };
-inline constexpr int kNumTypes = 7;
+// DATE is int32_t days, TIMESTAMP int64_t microseconds (engine/date_time.h): they compare as those
+// integers.
+enum class TypeId : uint8_t {
+  kBool,
+  kInt16,
+  kInt32,
+  kInt64,
+  kFloat32,
+  kFloat64,
+  kText,
+  kDate,
+  kTimestamp,
+  kInterval
+};
+inline constexpr int kNumTypes = 10;
 
 // What went wrong in some active row of a scalar kernel. The caller words the error by the result's
 // type.

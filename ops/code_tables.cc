@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/hash/hash.h"
-#include "absl/strings/string_view.h"
+#include "engine/text.h"
 
 namespace adjoin {
 namespace {
@@ -11,6 +11,11 @@ namespace {
 uint32_t HashText(std::string_view text) {
   const size_t hash = absl::Hash<absl::string_view>{}(absl::string_view(text.data(), text.size()));
   return static_cast<uint32_t>(hash ^ (hash >> 32));
+}
+
+std::pair<uint64_t, int64_t> SpanOf(Interval value) {
+  const __int128 span = value.span();
+  return {static_cast<uint64_t>(span), static_cast<int64_t>(span >> 64)};
 }
 
 }  // namespace
@@ -56,6 +61,17 @@ void TextTable::Grow() {
     while (slots_[i] != 0) i = (i + 1) & mask;
     slots_[i] = slot;
   }
+}
+
+int32_t IntervalTable::Find(Interval value) const {
+  const auto found = codes_.find(SpanOf(value));
+  return found == codes_.end() ? -1 : found->second;
+}
+
+int32_t IntervalTable::FindOrAdd(Interval value) {
+  const auto [at, added] = codes_.emplace(SpanOf(value), static_cast<int32_t>(entries_.size()));
+  if (added) entries_.push_back(value);
+  return at->second;
 }
 
 }  // namespace adjoin

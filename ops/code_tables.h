@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "engine/date_time.h"
 #include "ops/arena.h"
 
 namespace adjoin {
@@ -29,6 +32,19 @@ class TextTable {
   std::vector<uint64_t> slots_;  // hash << 32 | code + 1; 0 is empty
   std::vector<Recent> recent_;   // codes by address, to be checked: views of one dictionary repeat
   TextArena arena_;
+};
+
+// Codes for distinct intervals, whose comparison takes more than 64 bits. Of equal ones (1 mon and
+// 30 days) the first stays.
+class IntervalTable {
+ public:
+  int32_t FindOrAdd(Interval value);
+  int32_t Find(Interval value) const;  // -1 where absent
+  Interval at(int32_t code) const { return entries_[static_cast<size_t>(code)]; }
+
+ private:
+  std::vector<Interval> entries_;
+  absl::flat_hash_map<std::pair<uint64_t, int64_t>, int32_t> codes_;  // by span
 };
 
 }  // namespace adjoin

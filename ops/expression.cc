@@ -24,13 +24,17 @@ void FillConstant(const Value& value, TypeId type, TextArena& arena, void* out, 
     case TypeId::kInt16:
       return FillWith(static_cast<int16_t>(null ? 0 : value.as_int()), out, n);
     case TypeId::kInt32:
+    case TypeId::kDate:
       return FillWith(static_cast<int32_t>(null ? 0 : value.as_int()), out, n);
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       return FillWith<int64_t>(null ? 0 : value.as_int(), out, n);
     case TypeId::kFloat32:
       return FillWith(static_cast<float>(null ? 0 : value.as_float()), out, n);
     case TypeId::kFloat64:
       return FillWith<double>(null ? 0 : value.as_float(), out, n);
+    case TypeId::kInterval:
+      return FillWith(null ? Interval{} : value.as_interval(), out, n);
     case TypeId::kText:
       return FillWith(null ? std::string_view() : arena.Copy(value.as_text()), out, n);
   }

@@ -17,6 +17,7 @@
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
 #include "ops/arena.h"
+#include "ops/row_function.h"
 #include "ops/vector.h"
 
 namespace adjoin {
@@ -26,17 +27,14 @@ enum class ExprOpcode : uint8_t {
   kConstant,
   kParameter,
   kStrict,  // a kernel; NULL in, NULL out
-  kCast,    // between types without text
+  kCast,    // between booleans and numbers
   kCastFromText,
   kCastToText,
-  kTextEqual,
-  kTextNotEqual,
-  kTextLess,
-  kTextLessEqual,
-  kTextConcat,
-  kTextLength,
-  kTextLower,
-  kTextUpper,
+  kEqual,  // of types without kernels
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kRows,  // a RowFunction
   kAnd,
   kOr,  // three-valued
   kIsNull,
@@ -64,6 +62,7 @@ struct ExprInstruction {
   bool is_read = false;  // kInput: by an instruction, not only as an output
   int index = -1;        // kInput: column; kParameter: number; kConstant: in constants_
   ScalarKernel kernel = nullptr;
+  const RowFunction* rows = nullptr;
 };
 
 class ExprScratch;
@@ -89,8 +88,8 @@ class CompiledExpr {
   // Computes the outputs over `n` <= block_rows rows. `columns` is indexed by column number; only
   // input_columns() are read, and must stay until the outputs have been read. Allocates nothing
   // once warm, but where text is made. `targets`, where given: one pointer an output; a non-null
-  // one receives the values (not validity) of that output. Errors: 22003, 22012, 22P02, worded as
-  // PostgreSQL's.
+  // one receives the values (not validity) of that output. Errors: 22003, 22012, 22P02 and those of
+  // row functions, worded as PostgreSQL's.
   absl::Status Run(ExprScratch& scratch, std::span<const Vector> columns, int64_t n,
                    std::span<void* const> targets = {}) const;
   // Output i of the last Run. Borrowed from the scratch or from the inputs, until the next Run.
@@ -146,10 +145,11 @@ class ExprBuilder {
   // Whether some argument makes the kernel, or the cast, raise an error.
   static bool CanRaise(ScalarOp op, TypeId operand);
   static bool CastCanRaise(TypeId from, TypeId to);
-  // a = b and so on in SQL's order, of two values of one type, text too. kEqual, kNotEqual, kLess,
+  // a = b and so on in SQL's order, of two values of one type, whichever. kEqual, kNotEqual, kLess,
   // kLessEqual.
   Id Compare(ScalarOp op, Id a, Id b);
-  Id Text(ExprOpcode op, TypeId result, std::span<const Id> args);
+  // `function` lives as long as what is built.
+  Id Rows(const RowFunction* function, std::span<const Id> args, Id active);
   Id And(Id a, Id b);
   Id Or(Id a, Id b);
   Id IsNull(Id a);

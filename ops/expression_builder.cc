@@ -18,6 +18,7 @@ std::string KeyOf(const ExprInstruction& in) {
   for (int arg : in.args) AppendInt(key, arg);
   AppendInt(key, in.active);
   AppendInt(key, in.index);
+  key.append(reinterpret_cast<const char*>(&in.rows), sizeof(in.rows));
   return key;
 }
 
@@ -52,9 +53,8 @@ class SlotAllocator {
   void Place(int i) {
     const ExprInstruction& in = program_[i];
     if (in.op == ExprOpcode::kInput) return;
-    const int64_t width =
-        in.type == TypeId::kText ? 16 : (IsFixed(in.op) ? VectorWidth(in.type) : 8);
-    std::vector<int>& free = width == 16 ? free_text_ : free_;
+    const int64_t width = VectorWidth(in.type) == 16 || IsFixed(in.op) ? VectorWidth(in.type) : 8;
+    std::vector<int>& free = width == 16 ? free_wide_ : free_;
     if (!IsFixed(in.op) && !free.empty()) {
       slots[i] = free.back();
       free.pop_back();
@@ -67,11 +67,11 @@ class SlotAllocator {
   void Free(int arg, int reader) {
     if (last_use_[arg] != reader || slots[arg] < 0 || IsFixed(program_[arg].op)) return;
     last_use_[arg] = -1;  // an instruction may read a value twice
-    (widths[slots[arg]] == 16 ? free_text_ : free_).push_back(slots[arg]);
+    (widths[slots[arg]] == 16 ? free_wide_ : free_).push_back(slots[arg]);
   }
   const std::vector<ExprInstruction>& program_;
   std::vector<int> last_use_;
-  std::vector<int> free_, free_text_;
+  std::vector<int> free_, free_wide_;
 };
 
 }  // namespace
@@ -167,23 +167,21 @@ ExprBuilder::Id ExprBuilder::Cast(Id arg, TypeId target, Id active) {
 
 ExprBuilder::Id ExprBuilder::Compare(ScalarOp op, Id a, Id b) {
   const Id args[] = {a, b};
-  if (type(a) != TypeId::kText) return Strict(op, type(a), TypeId::kBool, args, kAlways);
-  switch (op) {
-    case ScalarOp::kEqual:
-      return Text(ExprOpcode::kTextEqual, TypeId::kBool, args);
-    case ScalarOp::kNotEqual:
-      return Text(ExprOpcode::kTextNotEqual, TypeId::kBool, args);
-    case ScalarOp::kLess:
-      return Text(ExprOpcode::kTextLess, TypeId::kBool, args);
-    default:
-      return Text(ExprOpcode::kTextLessEqual, TypeId::kBool, args);
-  }
+  if (HasKernel(op, type(a))) return Strict(op, type(a), TypeId::kBool, args, kAlways);
+  const ExprOpcode opcode = op == ScalarOp::kEqual      ? ExprOpcode::kEqual
+                            : op == ScalarOp::kNotEqual ? ExprOpcode::kNotEqual
+                            : op == ScalarOp::kLess     ? ExprOpcode::kLess
+                                                        : ExprOpcode::kLessEqual;
+  return Add({opcode, TypeId::kBool, type(a), ScalarOp::kCount, {a, b, -1}}, false);
 }
 
-ExprBuilder::Id ExprBuilder::Text(ExprOpcode op, TypeId result, std::span<const Id> args) {
-  ExprInstruction in{op, result, TypeId::kText};
+ExprBuilder::Id ExprBuilder::Rows(const RowFunction* function, std::span<const Id> args,
+                                  Id active) {
+  ExprInstruction in{ExprOpcode::kRows, function->result, function->args[0]};
   std::copy(args.begin(), args.end(), in.args);
-  return Add(in, false);
+  in.active = active;
+  in.rows = function;
+  return Add(in, function->can_raise);
 }
 
 ExprBuilder::Id ExprBuilder::And(Id a, Id b) {

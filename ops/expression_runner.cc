@@ -39,6 +39,8 @@ absl::Status ExprRunner::Execute(size_t i) {
       return RunCastFromText(in);
     case ExprOpcode::kAccumulate:
       return RunAccumulate(in);
+    case ExprOpcode::kRows:
+      return RunRows(in);
     default:
       RunTotal(in);
       return absl::OkStatus();
@@ -91,6 +93,18 @@ absl::Status ExprRunner::RunStrict(const ExprInstruction& in) {
   return ScalarErrorStatus(error, in.type);
 }
 
+absl::Status ExprRunner::RunRows(const ExprInstruction& in) {
+  const Vector* args[RowFunction::kMaxArgs] = {};
+  for (int k = 0; k < in.rows->num_args; ++k) args[k] = &arg(in, k);
+  out().valid = StrictValid(in, in.rows->num_args);
+  // The validity of a nullable function's result may be written over that of its arguments: a row
+  // is read before.
+  const uint8_t* counts = ErrorMask(in, out().valid);
+  ADJOIN_RETURN_IF_ERROR(in.rows->run({args, counts, n_, scratch_.text_, data(), own_valid()}));
+  if (in.rows->nullable) out().valid = own_valid();
+  return absl::OkStatus();
+}
+
 absl::Status ExprRunner::RunBoolCast(const ExprInstruction& in) {
   const Vector& from = arg(in, 0);
   out().valid = StrictValid(in, 1);
@@ -98,7 +112,7 @@ absl::Status ExprRunner::RunBoolCast(const ExprInstruction& in) {
     WithElementType(in.type, [&](auto b) {
       using A = decltype(a);
       using B = decltype(b);
-      if constexpr (!std::is_same_v<A, std::string_view> && !std::is_same_v<B, std::string_view>) {
+      if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>) {
         B* result = static_cast<B*>(data());
         for (int64_t i = 0; i < n_; ++i) {
           const A x = from.as<A>()[i];
@@ -162,17 +176,10 @@ void ExprRunner::RunTotal(const ExprInstruction& in) {
     case ExprOpcode::kMaskNull:
     case ExprOpcode::kMaskNotFalse:
       return RunMask(in);
-    case ExprOpcode::kTextConcat:
-      return RunConcat(in);
-    case ExprOpcode::kTextLength:
-      return RunLength(in);
-    case ExprOpcode::kTextLower:
-    case ExprOpcode::kTextUpper:
-      return RunCase(in);
     case ExprOpcode::kCastToText:
       return RunCastToText(in);
     default:
-      return RunTextCompare(in);
+      return RunCompare(in);
   }
 }
 
@@ -300,11 +307,7 @@ void ExprRunner::RunExtreme(const ExprInstruction& in) {
     in.kernel(args, nullptr, data(), n_);
   } else {
     const bool greatest = in.op == ExprOpcode::kGreatest;
-    if (in.type == TypeId::kText) {
-      PickExtreme<std::string_view>(a, b, greatest);
-    } else {
-      PickExtreme<uint8_t>(a, b, greatest);  // BOOLEAN
-    }
+    WithElementType(in.type, [&](auto zero) { PickExtreme<decltype(zero)>(a, b, greatest); });
   }
   SkipNulls(in, a, b);
 }

@@ -30,6 +30,7 @@ class ExprRunner {
   // Rows whose errors count: active and not NULL. Null: all.
   const uint8_t* ErrorMask(const ExprInstruction& in, const uint8_t* valid);
   absl::Status RunStrict(const ExprInstruction& in);
+  absl::Status RunRows(const ExprInstruction& in);
 
   // BOOLEAN to and from numbers.
   absl::Status RunBoolCast(const ExprInstruction& in);
@@ -49,12 +50,7 @@ class ExprRunner {
   template <typename T>
   void PickExtreme(const Vector& a, const Vector& b, bool greatest);
   void RunMask(const ExprInstruction& in);
-  void RunTextCompare(const ExprInstruction& in);
-  void RunConcat(const ExprInstruction& in);
-  void RunLength(const ExprInstruction& in);
-
-  // ASCII only, as PostgreSQL with the C collation.
-  void RunCase(const ExprInstruction& in);
+  void RunCompare(const ExprInstruction& in);
   void RunCastToText(const ExprInstruction& in);
 
   const CompiledExpr& expr_;

@@ -17,35 +17,38 @@ Value ValueAt(const Vector& v, int64_t row) {
     case TypeId::kInt16:
       return Value::Int(v.as<int16_t>()[row]);
     case TypeId::kInt32:
+    case TypeId::kDate:
       return Value::Int(v.as<int32_t>()[row]);
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       return Value::Int(v.as<int64_t>()[row]);
     case TypeId::kFloat32:
       return Value::Float(v.as<float>()[row]);
     case TypeId::kFloat64:
       return Value::Float(v.as<double>()[row]);
+    case TypeId::kInterval:
+      return Value::Of(v.as<Interval>()[row]);
     case TypeId::kText:
       break;
   }
   return Value();
 }
 
-bool TextCompare(ExprOpcode op, std::string_view a, std::string_view b) {
+template <typename T>
+void CompareElements(ExprOpcode op, const T* a, const T* b, int64_t n, uint8_t* out) {
+  const auto fill = [&](auto&& test) {
+    for (int64_t i = 0; i < n; ++i) out[i] = test(a[i], b[i]) ? 1 : 0;
+  };
   switch (op) {
-    case ExprOpcode::kTextEqual:
-      return a == b;
-    case ExprOpcode::kTextNotEqual:
-      return a != b;
-    case ExprOpcode::kTextLess:
-      return a < b;
+    case ExprOpcode::kEqual:
+      return fill([](const T& x, const T& y) { return x == y; });
+    case ExprOpcode::kNotEqual:
+      return fill([](const T& x, const T& y) { return x != y; });
+    case ExprOpcode::kLess:
+      return fill([](const T& x, const T& y) { return x < y; });
     default:
-      return a <= b;
+      return fill([](const T& x, const T& y) { return x <= y; });
   }
-}
-
-int64_t Utf8Length(std::string_view s) {
-  return std::count_if(s.begin(), s.end(),
-                       [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; });
 }
 
 }  // namespace
@@ -59,9 +62,11 @@ void StoreValue(const Value& value, TypeId type, void* out, int64_t row) {
       static_cast<int16_t*>(out)[row] = static_cast<int16_t>(value.as_int());
       break;
     case TypeId::kInt32:
+    case TypeId::kDate:
       static_cast<int32_t*>(out)[row] = static_cast<int32_t>(value.as_int());
       break;
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       static_cast<int64_t*>(out)[row] = value.as_int();
       break;
     case TypeId::kFloat32:
@@ -69,6 +74,9 @@ void StoreValue(const Value& value, TypeId type, void* out, int64_t row) {
       break;
     case TypeId::kFloat64:
       static_cast<double*>(out)[row] = value.as_float();
+      break;
+    case TypeId::kInterval:
+      static_cast<Interval*>(out)[row] = value.as_interval();
       break;
     case TypeId::kText:
       break;
@@ -88,49 +96,14 @@ absl::Status ExprRunner::RunCastFromText(const ExprInstruction& in) {
   return absl::OkStatus();
 }
 
-void ExprRunner::RunTextCompare(const ExprInstruction& in) {
-  const std::string_view* a = arg(in, 0).as<std::string_view>();
-  const std::string_view* b = arg(in, 1).as<std::string_view>();
-  uint8_t* z = static_cast<uint8_t*>(data());
+void ExprRunner::RunCompare(const ExprInstruction& in) {
+  const Vector& a = arg(in, 0);
+  const Vector& b = arg(in, 1);
   out().valid = StrictValid(in, 2);
-  for (int64_t i = 0; i < n_; ++i) z[i] = TextCompare(in.op, a[i], b[i]) ? 1 : 0;
-}
-
-void ExprRunner::RunConcat(const ExprInstruction& in) {
-  const std::string_view* a = arg(in, 0).as<std::string_view>();
-  const std::string_view* b = arg(in, 1).as<std::string_view>();
-  std::string_view* z = static_cast<std::string_view*>(data());
-  out().valid = StrictValid(in, 2);
-  for (int64_t i = 0; i < n_; ++i) {
-    if (out().is_null(i)) {
-      z[i] = {};
-      continue;
-    }
-    char* text = scratch_.text_.Make<char>(static_cast<int64_t>(a[i].size() + b[i].size()));
-    std::copy(a[i].begin(), a[i].end(), text);
-    std::copy(b[i].begin(), b[i].end(), text + a[i].size());
-    z[i] = {text, a[i].size() + b[i].size()};
-  }
-}
-
-void ExprRunner::RunLength(const ExprInstruction& in) {
-  const std::string_view* a = arg(in, 0).as<std::string_view>();
-  out().valid = StrictValid(in, 1);
-  for (int64_t i = 0; i < n_; ++i) StoreValue(Value::Int(Utf8Length(a[i])), in.type, data(), i);
-}
-
-void ExprRunner::RunCase(const ExprInstruction& in) {
-  const std::string_view* a = arg(in, 0).as<std::string_view>();
-  std::string_view* z = static_cast<std::string_view*>(data());
-  out().valid = StrictValid(in, 1);
-  const char first = in.op == ExprOpcode::kTextLower ? 'A' : 'a';
-  for (int64_t i = 0; i < n_; ++i) {
-    char* text = scratch_.text_.Make<char>(static_cast<int64_t>(a[i].size()));
-    std::transform(a[i].begin(), a[i].end(), text, [first](char c) {
-      return c >= first && c < first + 26 ? static_cast<char>(c ^ 0x20) : c;
-    });
-    z[i] = {text, a[i].size()};
-  }
+  WithElementType(in.operand, [&](auto zero) {
+    using T = decltype(zero);
+    CompareElements(in.op, a.as<T>(), b.as<T>(), n_, static_cast<uint8_t*>(data()));
+  });
 }
 
 void ExprRunner::RunCastToText(const ExprInstruction& in) {

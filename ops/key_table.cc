@@ -16,9 +16,10 @@ namespace {
 // bits where the hash table would be as large.
 constexpr int kAlwaysArrayBits = 14;
 
-bool IsRanged(TypeId type) {
-  return type == TypeId::kText || type == TypeId::kBool || IsInteger(type);
-}
+// What is stored as codes for its distinct values.
+bool IsCoded(TypeId type) { return type == TypeId::kText || type == TypeId::kInterval; }
+
+bool IsRanged(TypeId type) { return !IsFloat(type); }
 
 // The bits of a value that is not ranged.
 template <typename T>
@@ -43,12 +44,12 @@ T FromBits(uint64_t bits) {
   return T{};
 }
 
-// Calls f with the values of a key as elements: codes of text.
+// Calls f with the values of a key as elements, or with their codes.
 template <typename F>
 void WithElements(const Vector& key, const int32_t* codes, F&& f) {
-  if (key.type == TypeId::kText) return f(codes);
+  if (IsCoded(key.type)) return f(codes);
   WithElementType(key.type, [&](auto zero) {
-    if constexpr (!std::is_same_v<decltype(zero), std::string_view>) f(key.as<decltype(zero)>());
+    if constexpr (std::is_arithmetic_v<decltype(zero)>) f(key.as<decltype(zero)>());
   });
 }
 
@@ -91,7 +92,7 @@ int32_t* KnownIds(const Vector& key, TextScratch& text) {
   return text.ids.data();
 }
 
-// Looks a batch's strings up by `find`, those of a dictionary once.
+// Looks a batch's values up by `find`, which takes a row; strings of a dictionary once.
 template <typename F>
 const int32_t* CodesOf(const Vector& key, int64_t n, TextScratch& text, F&& find) {
   text.batch.resize(static_cast<size_t>(n));
@@ -100,7 +101,7 @@ const int32_t* CodesOf(const Vector& key, int64_t n, TextScratch& text, F&& find
     if (key.is_null(r)) continue;
     int32_t code = known == nullptr ? -1 : known[key.codes[r]];
     if (code < 0) {
-      code = find(TextAt(key, r));
+      code = find(r);
       if (known != nullptr) known[key.codes[r]] = code;
     }
     text.batch[r] = code;
@@ -151,14 +152,20 @@ const int32_t* KeyTable::CodesToAdd(size_t k, const Vector& key, int64_t n) {
     if (text.borrowed == dictionary) return key.codes;
   }
   if (text.borrowed != nullptr) LeaveBorrowed(k);
-  return CodesOf(key, n, scratch_.texts[k],
-                 [&](std::string_view value) { return text.table.FindOrAdd(value); });
+  const auto add = [&](int64_t r) {
+    if (key.type == TypeId::kInterval) return text.intervals.FindOrAdd(key.as<Interval>()[r]);
+    return text.table.FindOrAdd(TextAt(key, r));
+  };
+  return CodesOf(key, n, scratch_.texts[k], add);
 }
 
 const int32_t* KeyTable::CodesToFind(size_t k, const Vector& key, int64_t n,
                                      KeyScratch& scratch) const {
-  return CodesOf(key, n, scratch.texts[k],
-                 [&](std::string_view value) { return texts_[k].table.Find(value); });
+  const auto find = [&](int64_t r) {
+    if (key.type == TypeId::kInterval) return texts_[k].intervals.Find(key.as<Interval>()[r]);
+    return texts_[k].table.Find(TextAt(key, r));
+  };
+  return CodesOf(key, n, scratch.texts[k], find);
 }
 
 void KeyTable::LeaveBorrowed(size_t k) {
@@ -403,7 +410,7 @@ void KeyTable::FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids) 
   codes_.resize(keys.size());
   scratch_.texts.resize(keys.size());
   for (size_t k = 0; k < keys.size(); ++k) {
-    if (fields_[k].type == TypeId::kText) codes_[k] = CodesToAdd(k, keys[k], n);
+    if (IsCoded(fields_[k].type)) codes_[k] = CodesToAdd(k, keys[k], n);
     fields_[k].nullable |= keys[k].valid != nullptr;
   }
   rows_ += n;
@@ -445,7 +452,7 @@ void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
   std::vector<const int32_t*> codes(keys.size());
   scratch.texts.resize(keys.size());
   for (size_t k = 0; k < keys.size(); ++k) {
-    if (fields_[k].type == TypeId::kText) codes[k] = CodesToFind(k, keys[k], n, scratch);
+    if (IsCoded(fields_[k].type)) codes[k] = CodesToFind(k, keys[k], n, scratch);
   }
   scratch.absent.assign(static_cast<size_t>(n), 0);
   Pack(keys, codes, n, scratch.absent.data(), scratch.words);
@@ -485,11 +492,15 @@ Vector KeyTable::Key(int k, int64_t begin, int64_t n, BatchArena& arena) const {
         values[i] = out.is_null(i) ? E{} : value_at(bits_at(i) + first);
       return values;
     };
-    if constexpr (!std::is_same_v<T, std::string_view>) {
+    const Text& text = texts_[static_cast<size_t>(k)];
+    if constexpr (std::is_same_v<T, Interval>) {
+      out.data = fill.template operator()<Interval>(
+          [&](uint64_t code) { return text.intervals.at(static_cast<int32_t>(code)); });
+      return;
+    } else if constexpr (!std::is_same_v<T, std::string_view>) {
       out.data = fill.template operator()<T>([](uint64_t bits) { return FromBits<T>(bits); });
       return;
     }
-    const Text& text = texts_[static_cast<size_t>(k)];
     if (text.borrowed != nullptr) {
       out.codes = fill.template operator()<int32_t>(
           [](uint64_t code) { return static_cast<int32_t>(code); });

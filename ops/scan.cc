@@ -46,8 +46,10 @@ Value SingleValue(const CompiledExpr& exprs, const ExprScratch& scratch, int out
     case TypeId::kInt16:
       return Value::Int(*v.as<int16_t>());
     case TypeId::kInt32:
+    case TypeId::kDate:
       return Value::Int(*v.as<int32_t>());
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       return Value::Int(*v.as<int64_t>());
     case TypeId::kFloat32:
       return Value::Float(*v.as<float>());
@@ -55,6 +57,8 @@ Value SingleValue(const CompiledExpr& exprs, const ExprScratch& scratch, int out
       return Value::Float(*v.as<double>());
     case TypeId::kText:
       return Value::Text(std::string(*v.as<std::string_view>()));
+    case TypeId::kInterval:
+      return Value::Of(*v.as<Interval>());
   }
   return Value();
 }

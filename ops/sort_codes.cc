@@ -40,11 +40,28 @@ void TextCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
   for (uint64_t& code : codes) code = rank[code];
 }
 
+// Ranks of values that no 64-bit code holds.
+template <typename T>
+void RankCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
+  const T* values = key.as<T>();
+  std::vector<int64_t> order(static_cast<size_t>(rows));
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+            [&](int64_t a, int64_t b) { return values[a] < values[b]; });
+  uint64_t rank = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i > 0 && values[order[i - 1]] < values[order[i]]) ++rank;
+    codes[order[i]] = rank;
+  }
+}
+
 void ValueCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
   WithElementType(key.type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, std::string_view>) {
       TextCodes(key, rows, codes);
+    } else if constexpr (!std::is_arithmetic_v<T>) {
+      RankCodes<T>(key, rows, codes);
     } else {
       using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
       for (int64_t r = 0; r < rows; ++r) codes[r] = CodeOf(static_cast<Wide>(key.as<T>()[r]));

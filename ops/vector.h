@@ -1,9 +1,11 @@
 // A run of values of one type, borrowed: what expressions compute on and batches are made of.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
+#include "engine/date_time.h"
 #include "kernels/element_type.h"
 
 namespace adjoin {
@@ -19,10 +21,14 @@ constexpr int64_t VectorWidth(TypeId type) {
       return 2;
     case TypeId::kInt32:
     case TypeId::kFloat32:
+    case TypeId::kDate:
       return 4;
     case TypeId::kInt64:
     case TypeId::kFloat64:
+    case TypeId::kTimestamp:
       return 8;
+    case TypeId::kInterval:
+      return sizeof(Interval);
     case TypeId::kText:
       return sizeof(std::string_view);
   }
@@ -57,8 +63,10 @@ decltype(auto) WithElementType(TypeId type, F&& f) {
     case TypeId::kInt16:
       return f(int16_t{});
     case TypeId::kInt32:
+    case TypeId::kDate:
       return f(int32_t{});
     case TypeId::kInt64:
+    case TypeId::kTimestamp:
       return f(int64_t{});
     case TypeId::kFloat32:
       return f(float{});
@@ -66,11 +74,13 @@ decltype(auto) WithElementType(TypeId type, F&& f) {
       return f(double{});
     case TypeId::kText:
       return f(std::string_view{});
+    case TypeId::kInterval:
+      return f(Interval{});
   }
   __builtin_unreachable();
 }
 
-// The same of elements that are moved, never looked into: calls f with an integer of their width.
+// The same of elements that are moved, never looked into: calls f with what has their width.
 template <typename F>
 void WithWidth(int64_t width, F&& f) {
   switch (width) {
@@ -80,8 +90,10 @@ void WithWidth(int64_t width, F&& f) {
       return f(uint16_t{});
     case 4:
       return f(uint32_t{});
-    default:
+    case 8:
       return f(uint64_t{});
+    default:  // string_view, Interval
+      return f(std::array<uint64_t, 2>{});
   }
 }
 

@@ -178,7 +178,6 @@ absl::Status WindowColumn::ComputeNtile(const WindowPartition& partition) {
 
 void WindowColumn::Set(int64_t row, const Vector& from, int64_t at) {
   if (from.is_null(at)) return SetNull(row);
-  if (spec_.result == TypeId::kText) return Put(row, from.as<std::string_view>()[at]);
   WithWidth(VectorWidth(spec_.result), [&](auto zero) {
     using T = decltype(zero);
     Put(row, from.as<T>()[at]);
@@ -371,10 +370,10 @@ absl::Status WindowColumn::ComputeAggregate(const WindowFrameSpec& frame,
       MinMax<T>(frame, partition);
       return absl::OkStatus();
     }
-    if constexpr (std::is_same_v<T, std::string_view>) {
-      return SqlError(sqlstate::kInternalError, "SUM of text");
-    } else {
+    if constexpr (std::is_arithmetic_v<T>) {
       return Sum<T>(frame, partition);
+    } else {
+      return SqlError(sqlstate::kInternalError, "SUM of what has no sum");
     }
   });
 }

@@ -113,14 +113,8 @@ absl::StatusOr<ExprBuilder::Id> ExprCompiler::CompileCall(const ExprRef& expr, I
     }
     case NullRule::kIdentity:
       return args[0];
-    case NullRule::kTextConcat:
-      return builder_.Text(ExprOpcode::kTextConcat, expr->type, args);
-    case NullRule::kTextLength:
-      return builder_.Text(ExprOpcode::kTextLength, expr->type, args);
-    case NullRule::kTextLower:
-      return builder_.Text(ExprOpcode::kTextLower, expr->type, args);
-    case NullRule::kTextUpper:
-      return builder_.Text(ExprOpcode::kTextUpper, expr->type, args);
+    case NullRule::kRows:
+      return builder_.Rows(expr->function->rows, args, active);
     default:
       return Unsupported(*expr);
   }

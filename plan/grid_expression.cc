@@ -143,7 +143,7 @@ std::optional<GridLowering::Typed> GridLowering::Translate(const GridRelation& r
       return Typed{ToArray(r, c), c.valid};
     }
     case ExprKind::kConstant: {
-      if (e.type == TypeId::kText) return std::nullopt;
+      if (!IsArrayType(e.type)) return std::nullopt;
       if (!e.constant.is_null()) return Typed{Constant(e.constant, e.type), {}};
       const Value zero = IsFloat(e.type)           ? Value::Float(0)
                          : e.type == TypeId::kBool ? Value::Bool(false)
@@ -151,7 +151,7 @@ std::optional<GridLowering::Typed> GridLowering::Translate(const GridRelation& r
       return Typed{Constant(zero, e.type), Constant(Value::Bool(false), TypeId::kBool)};
     }
     case ExprKind::kParameter: {
-      if (e.type == TypeId::kText) return std::nullopt;
+      if (!IsArrayType(e.type)) return std::nullopt;
       ArrayNode n;
       n.op = ArrayOp::kParameter;
       n.type = e.type;
@@ -187,12 +187,12 @@ std::optional<GridLowering::Typed> GridLowering::TranslateCall(const GridRelatio
   // What can raise an error needs to know which rows are active: it stays on the Rows layout.
   if (f.null_rule == NullRule::kNearest) return Typed{Cast(r, values[0], e.type), valid};
   if (f.null_rule == NullRule::kCast) {
-    if (e.type == TypeId::kText || operand == TypeId::kText) return std::nullopt;
+    if (!IsArrayType(e.type) || !IsArrayType(operand)) return std::nullopt;
     if (ExprBuilder::CastCanRaise(operand, e.type) && !CastStaysInRange(e.type, values[0]))
       return std::nullopt;
     return Typed{Cast(r, values[0], e.type), valid};
   }
-  if (operand == TypeId::kText || Kernels().at(f.op, operand) == nullptr) return std::nullopt;
+  if (!IsArrayType(operand) || Kernels().at(f.op, operand) == nullptr) return std::nullopt;
   if (ExprBuilder::CanRaise(f.op, operand) && !StaysInRange(f.op, e.type, values))
     return std::nullopt;
   return Typed{Map(r, f.op, e.type, values), valid};
@@ -265,7 +265,7 @@ std::optional<GridLowering::Typed> GridLowering::TranslateSelecting(const GridRe
       return out;
     }
     case NullRule::kNullIf: {
-      if (e.args[0]->type == TypeId::kText) return std::nullopt;
+      if (!IsArrayType(e.args[0]->type)) return std::nullopt;
       const AxisArray equal =
           And(r, And(r, a[0].valid, a[1].valid),
               Map(r, ScalarOp::kEqual, TypeId::kBool, {a[0].value, a[1].value}));

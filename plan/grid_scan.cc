@@ -58,7 +58,7 @@ GridRelation GridLowering::ScanColumns(uint64_t id, const Table& table,
   for (int i = 0; i < table.num_columns(); ++i) {
     GridColumn c;
     c.type = table.column(i)->type();
-    if (c.type != TypeId::kText && std::find(dims.begin(), dims.end(), i) == dims.end()) {
+    if (IsArrayType(c.type) && std::find(dims.begin(), dims.end(), i) == dims.end()) {
       c.kind = GridColumn::Kind::kArray;
       c.value = {graph_.Add(TableInput(id, i, c.type, out.extents)), AllAxes(out.extents)};
       if (table.column(i)->has_nulls()) {
@@ -143,7 +143,7 @@ std::optional<GridRelation> GridLowering::ScanBox(uint64_t id, const Table& tabl
     if (dim != named.end()) {
       const auto d = static_cast<size_t>(dim - named.begin());
       SetCoordinate(c, static_cast<int>(d), box->origins[d]);
-    } else if (c.type != TypeId::kText) {
+    } else if (IsArrayType(c.type)) {
       c.kind = GridColumn::Kind::kArray;
       c.value = computed(Guard::Kind::kDense, i, c.type);
       if (c.value.none()) return std::nullopt;
@@ -162,7 +162,7 @@ GridRelation GridLowering::ScanRows(uint64_t id, const Table& table) {
   for (int i = 0; i < table.num_columns(); ++i) {
     GridColumn& c = out.columns[static_cast<size_t>(i)];
     const bool is_dim = std::find(dims.begin(), dims.end(), i) != dims.end();
-    if (is_dim && c.type != TypeId::kText) {
+    if (is_dim && IsArrayType(c.type)) {
       c.kind = GridColumn::Kind::kArray;
       c.value = {graph_.Add(TableInput(id, i, c.type, {rows})), {0}};
     }

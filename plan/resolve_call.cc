@@ -1,15 +1,16 @@
-// SQL's typing of calls and casts: which function a name means on typed arguments, and what is cast
-// to what.
+// SQL's typing of calls: which function a name means on typed arguments.
 #include <cmath>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/parse_element.h"
 #include "engine/status.h"
 #include "engine/text.h"
 #include "plan/random_functions.h"
+#include "plan/row_functions.h"
 #include "plan/scalar_functions.h"
 
 namespace adjoin {
@@ -122,6 +123,8 @@ absl::StatusOr<ExprRef> ResolveArithmetic(std::string_view name, Args args, bool
 absl::StatusOr<ExprRef> ResolveComparison(std::string_view name, Args args, bool weak) {
   if (AllNumeric(args)) {
     args = CastAll(args, PromoteAll(args, weak));
+  } else if (const std::optional<TypeId> type = TemporalType(args[0]->type, args[1]->type)) {
+    args = CastAll(args, *type);
   } else if (args[0]->type != args[1]->type) {
     return NoOperator(name, args);
   }
@@ -199,7 +202,7 @@ struct Synonym {
 };
 constexpr Synonym kSynonyms[] = {{"^", "power"},      {"pow", "power"}, {"dpow", "power"},
                                  {"ceiling", "ceil"}, {"log", "log10"}, {"|/", "sqrt"},
-                                 {"||/", "cbrt"},     {"@", "abs"},     {"char_length", "length"}};
+                                 {"||/", "cbrt"},     {"@", "abs"}};
 
 std::string_view Canonical(std::string_view name) {
   for (const Synonym& s : kSynonyms) {
@@ -213,6 +216,23 @@ bool Contains(std::initializer_list<std::string_view> names, std::string_view na
     if (n == name) return true;
   }
   return false;
+}
+
+// concat(a, b, ...): || of the texts of what is not NULL.
+absl::StatusOr<ExprRef> ResolveConcat(const Args& args) {
+  const ExprRef empty = ConstantExpr(Value::Text(""), TypeId::kText);
+  ExprRef out;
+  for (const ExprRef& a : args) {
+    if (a->type == TypeId::kBool)
+      return SqlError(sqlstate::kFeatureNotSupported, "concat of a boolean is not supported");
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef text, ResolveCast(a, TypeId::kText));
+    text = CallNamed("coalesce", {std::move(text), empty}, TypeId::kText);
+    if (out != nullptr) {
+      ADJOIN_ASSIGN_OR_RETURN(text, ResolveCall("||", {out, std::move(text)}));
+    }
+    out = std::move(text);
+  }
+  return out;
 }
 
 // Functions that are only another spelling: degrees(x) is x * (180 / pi).
@@ -235,7 +255,21 @@ absl::StatusOr<ExprRef> ResolveSpelling(std::string_view name, const Args& args,
     return ResolveCall("/", {value, base}, weak);
   }
   if (name == "mod" && args.size() == 2) return ResolveArithmetic("%", args, weak);
+  if (name == "concat" && !args.empty()) return ResolveConcat(args);
   return ExprRef();
+}
+
+// A call of a function of rows; nullptr where none takes such arguments. `||` takes anything beside
+// text.
+ExprRef ResolveRowCall(std::string_view name, Args args) {
+  if (name == "||" && args.size() == 2 &&
+      (args[0]->type == TypeId::kText || args[1]->type == TypeId::kText)) {
+    args = CastAll(args, TypeId::kText);
+  }
+  std::vector<std::optional<TypeId>> types;
+  for (const ExprRef& a : args) types.emplace_back(a->type);
+  const ScalarFunction* f = FindRowFunction(name, types);
+  return f == nullptr ? nullptr : CallRowFunction(f, std::move(args));
 }
 
 absl::StatusOr<ExprRef> ResolveUnary(const ScalarFunction& f, Args args, bool weak) {
@@ -252,10 +286,6 @@ absl::StatusOr<ExprRef> ResolveUnary(const ScalarFunction& f, Args args, bool we
   if (name == "stop_gradient") return CallNamed(name, std::move(args), type);
   if (name == "is null" || name == "is not null")
     return CallNamed(name, std::move(args), TypeId::kBool);
-  if (Contains({"length", "lower", "upper"}, name)) {
-    if (type != TypeId::kText) return NoFunction(name, args);
-    return CallNamed(name, std::move(args), name == "length" ? TypeId::kInt32 : TypeId::kText);
-  }
   return ResolveFloatFunction(f, std::move(args), weak);
 }
 
@@ -264,60 +294,6 @@ absl::StatusOr<ExprRef> ResolveBits(std::string_view name, Args args) {
   const TypeId type =
       name == "<<" || name == ">>" ? args[0]->type : PromoteNumeric(args[0]->type, args[1]->type);
   return CallNamed(name, CastAll(args, type), type);
-}
-
-// ---- Casts of constants.
-
-std::pair<int64_t, int64_t> RangeOf(TypeId type) {
-  switch (type) {
-    case TypeId::kInt16:
-      return {INT16_MIN, INT16_MAX};
-    case TypeId::kInt32:
-      return {INT32_MIN, INT32_MAX};
-    default:
-      return {INT64_MIN, INT64_MAX};
-  }
-}
-
-absl::Status OutOfRange(TypeId type) {
-  return SqlError(sqlstate::kNumericOutOfRange,
-                  absl::StrCat(ToAbsl(TypeName(type)), " out of range"));
-}
-
-absl::StatusOr<Value> CastConstant(const Value& v, TypeId from, TypeId to) {
-  if (v.is_null()) return v;
-  if (from == TypeId::kText) return ParseText(v.as_text(), to);
-  if (to == TypeId::kText)
-    return Value::Text(from == TypeId::kBool ? (v.as_bool() ? "true" : "false") : ToText(v, from));
-  if (to == TypeId::kBool) return Value::Bool(v.as_int() != 0);
-  if (from == TypeId::kBool) return Value::Int(v.as_bool() ? 1 : 0);
-  if (IsFloat(to)) {
-    const double d = IsFloat(from) ? v.as_float() : static_cast<double>(v.as_int());
-    if (to == TypeId::kFloat64) return Value::Float(d);
-    const float narrow = static_cast<float>(d);
-    if (std::isinf(narrow) && !std::isinf(d)) {
-      return SqlError(sqlstate::kNumericOutOfRange, "value out of range: overflow");
-    }
-    return Value::Float(narrow);
-  }
-  int64_t i;
-  if (IsFloat(from)) {
-    const double r = std::nearbyint(v.as_float());
-    if (!(r >= -9223372036854775808.0 && r < 9223372036854775808.0)) return OutOfRange(to);
-    i = static_cast<int64_t>(r);
-  } else {
-    i = v.as_int();
-  }
-  const auto [low, high] = RangeOf(to);
-  if (i < low || i > high) return OutOfRange(to);
-  return Value::Int(i);
-}
-
-bool CastExists(TypeId from, TypeId to) {
-  if (from == to || from == TypeId::kText || to == TypeId::kText) return true;
-  if (from == TypeId::kBool || to == TypeId::kBool)
-    return from == TypeId::kInt32 || to == TypeId::kInt32;
-  return true;
 }
 
 }  // namespace
@@ -330,6 +306,7 @@ absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprR
     const ExprRef draw = ResolveRandom(sql_name, args);
     return draw != nullptr ? absl::StatusOr<ExprRef>(draw) : NoFunction(sql_name, args);
   }
+  if (ExprRef call = ResolveRowCall(sql_name, args)) return call;
   std::string_view name = Canonical(sql_name);
   if (name == "-" && args.size() == 1) name = "neg";
   if (name == "+" && args.size() == 1) {
@@ -344,17 +321,15 @@ absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprR
       return ResolveComparison(name, std::move(args), weak_real);
     }
     if (Contains({"&", "|", "#", "<<", ">>"}, name)) return ResolveBits(name, std::move(args));
-    if (name == "||") {
-      if (args[0]->type != TypeId::kText && args[1]->type != TypeId::kText)
-        return NoOperator(name, args);
-      return CallNamed(name, CastAll(args, TypeId::kText), TypeId::kText);
-    }
   }
   if (Contains({"and", "or", "not"}, name) && !args.empty())
     return ResolveLogic(name, std::move(args));
   const ScalarFunction* f = FindFunction(name);
   const bool internal =
       f != nullptr && (f->infix || name == "accumulate" || name == "cast" || name == "nearest");
+  const bool is_operator =
+      !absl::ascii_isalpha(static_cast<unsigned char>(sql_name[0])) && sql_name[0] != '_';
+  if (f == nullptr && is_operator) return NoOperator(sql_name, args);
   if (f == nullptr || internal || args.empty()) return NoFunction(sql_name, args);
   const int arity = ArityOf(name);
   if (arity >= 0 && static_cast<int>(args.size()) != arity) return NoFunction(sql_name, args);
@@ -365,27 +340,13 @@ absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprR
   return ResolveFloatFunction(*f, std::move(args), weak_real);
 }
 
-absl::StatusOr<ExprRef> ResolveCast(ExprRef arg, TypeId target) {
-  const TypeId from = arg->type;
-  if (from == target) return arg;
-  if (IsNullConstant(*arg)) return NullExpr(target);
-  if (!CastExists(from, target)) {
-    return SqlError(sqlstate::kCannotCoerce,
-                    absl::StrCat("cannot cast type ", ToAbsl(TypeName(from)), " to ",
-                                 ToAbsl(TypeName(target))));
-  }
-  if (arg->kind == ExprKind::kConstant) {
-    ADJOIN_ASSIGN_OR_RETURN(Value v, CastConstant(arg->constant, from, target));
-    return ConstantExpr(std::move(v), target);
-  }
-  return CallNamed("cast", {std::move(arg)}, target);
-}
-
 absl::StatusOr<TypeId> CommonType(std::span<const TypeId> types, std::string_view construct) {
   TypeId type = types[0];
   for (TypeId t : types) {
     if (IsNumeric(type) && IsNumeric(t)) {
       type = PromoteNumeric(type, t);
+    } else if (const std::optional<TypeId> moment = TemporalType(type, t)) {
+      type = *moment;
     } else if (type != t) {
       return SqlError(sqlstate::kDatatypeMismatch,
                       absl::StrCat(ToAbsl(construct), " types ", ToAbsl(TypeName(type)), " and ",
@@ -393,20 +354,6 @@ absl::StatusOr<TypeId> CommonType(std::span<const TypeId> types, std::string_vie
     }
   }
   return type;
-}
-
-ExprRef CastTo(const ExprRef& a, TypeId type) {
-  if (a->type == type) return a;
-  if (a->kind == ExprKind::kConstant && (a->constant.is_null() || IsNumeric(a->type))) {
-    if (auto v = CastConstant(a->constant, a->type, type); v.ok()) return ConstantExpr(*v, type);
-  }
-  return CallNamed("cast", {a}, type);
-}
-
-ExprRef NearestTo(const ExprRef& a, TypeId type) {
-  const bool narrows = a->type == TypeId::kFloat64 && type == TypeId::kFloat32;
-  return narrows && a->kind != ExprKind::kConstant ? CallNamed("nearest", {a}, type)
-                                                   : CastTo(a, type);
 }
 
 }  // namespace adjoin

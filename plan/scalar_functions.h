@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/kernel_table.h"
+#include "ops/row_function.h"
 #include "plan/expr.h"
 
 namespace adjoin {
@@ -29,10 +30,7 @@ enum class NullRule : uint8_t {
   kNearest,     // a cotangent's cast: past its type's range it is infinite, and no error
   kIdentity,    // stop_gradient
   kAccumulate,  // sum of cotangents: NULL ("nothing") is skipped; NULL where both are
-  kTextConcat,
-  kTextLength,
-  kTextLower,
-  kTextUpper,  // text functions evaluated by value
+  kRows,        // as kStrict, by `rows` instead of a kernel
 };
 
 // What a row's derivative says besides a formula.
@@ -50,7 +48,8 @@ struct ScalarFunction {
   DerivativeKind derivative_kind = DerivativeKind::kNone;
   // Partial of y = f(args) by argument i as an expression of y and args; nullptr: zero.
   ExprRef (*derivative)(const ExprRef& y, const std::vector<ExprRef>& args, int i) = nullptr;
-  bool infix = false;  // prints as "a + b"
+  bool infix = false;                 // prints as "a + b"
+  const RowFunction* rows = nullptr;  // kRows (plan/row_functions.cc)
 };
 
 // The row of that name; REQUIRES that it exists (internal callers).

@@ -29,6 +29,12 @@ constexpr Type TypeOf() {
   return Type::kDouble;
 }
 
+// The type of the numbers that a column of a type holds: codes, days, microseconds.
+Type HeldAs(Type type) {
+  if (type == Type::kText || type == Type::kDate) return Type::kInteger;
+  return type == Type::kTimestamp ? Type::kBigInt : type;
+}
+
 // Memory of tables that a program makes belongs to the program: not counted against a database's
 // limit.
 std::shared_ptr<MemoryBudget> OwnBudget() { return std::make_shared<MemoryBudget>(); }
@@ -100,7 +106,8 @@ absl::StatusOr<Table> Table::Make(Schema schema, std::vector<ColumnData> columns
   const int64_t rows = columns.empty() ? 0 : columns[0].length();
   for (size_t i = 0; i < columns.size(); ++i) {
     const Field& field = schema.fields[i];
-    if (columns[i].type() != field.type) {
+    const bool moments = field.type != Type::kText && columns[i].type() == HeldAs(field.type);
+    if (columns[i].type() != field.type && !moments) {
       return Invalid(absl::StrCat("column \"", field.name, "\" is of type ",
                                   ToAbsl(TypeName(field.type)), " but its values are of type ",
                                   ToAbsl(TypeName(columns[i].type()))));
@@ -109,7 +116,12 @@ absl::StatusOr<Table> Table::Make(Schema schema, std::vector<ColumnData> columns
       return Invalid(absl::StrCat("column \"", field.name, "\" has ", columns[i].length(),
                                   " values beside ", rows, " rows"));
     }
-    data.push_back(columns[i].column_);
+    ColumnRef column = columns[i].column_;
+    if (columns[i].type() != field.type) {
+      column = std::make_shared<const Column>(ToEngine(field.type), rows, column->values_buffer(),
+                                              column->validity_buffer());
+    }
+    data.push_back(std::move(column));
   }
   ADJOIN_ASSIGN_OR_RETURN(adjoin::Schema engine_schema, ToEngine(schema));
   ADJOIN_ASSIGN_OR_RETURN(
@@ -124,7 +136,8 @@ absl::StatusOr<Table> Table::Grid(const std::vector<std::string>& dims,
   if (dims.size() != extents.size()) {
     return Invalid(absl::StrCat(dims.size(), " dims and ", extents.size(), " extents"));
   }
-  if (values.type() == Type::kText) return Invalid("the values of a grid must not be text");
+  if (!IsArrayType(ToEngine(values.type())))
+    return Invalid("the values of a grid must be numbers or booleans");
   ADJOIN_ASSIGN_OR_RETURN(const int64_t rows, NumCells(extents));
   if (rows != values.length()) {
     return Invalid(
@@ -172,8 +185,7 @@ absl::StatusOr<std::span<const T>> Table::column_data(int column) const {
         absl::StrCat("column is outside [0, ", num_columns(), "): ", column));
   }
   const Type type = column_type(column);
-  const bool codes = type == Type::kText && std::is_same_v<T, int32_t>;
-  if (type != TypeOf<T>() && !codes) {
+  if (HeldAs(type) != TypeOf<T>()) {
     return Invalid(absl::StrCat("column \"", ToAbsl(column_name(column)), "\" is of type ",
                                 ToAbsl(TypeName(type)), ", not ", ToAbsl(TypeName(TypeOf<T>()))));
   }
@@ -187,7 +199,9 @@ std::span<const uint8_t> Table::validity(int column) const {
 }
 int64_t Table::null_count(int column) const { return impl_->column(column)->null_count(); }
 bool Table::is_null(int64_t row, int column) const { return impl_->column(column)->is_null(row); }
-Value Table::value(int64_t row, int column) const { return FromEngine(impl_->value(row, column)); }
+Value Table::value(int64_t row, int column) const {
+  return FromEngine(impl_->value(row, column), ToEngine(column_type(column)));
+}
 std::string_view Table::text(int64_t row, int column) const {
   return impl_->column(column)->text(row);
 }

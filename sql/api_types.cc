@@ -15,11 +15,11 @@ adjoin::Value ToEngine(const Value& value) {
   return adjoin::Value();
 }
 
-Value FromEngine(const adjoin::Value& value) {
+Value FromEngine(const adjoin::Value& value, TypeId type) {
+  if (!value.is_null() && !IsArrayType(type)) return ToText(value, type);
   if (value.is_bool()) return value.as_bool();
   if (value.is_int()) return value.as_int();
   if (value.is_float()) return value.as_float();
-  if (value.is_text()) return value.as_text();
   return std::monostate();
 }
 

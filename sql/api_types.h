@@ -8,12 +8,12 @@
 
 namespace adjoin::api {
 
-static_assert(static_cast<int>(Type::kText) == static_cast<int>(TypeId::kText));
+static_assert(static_cast<int>(Type::kInterval) == static_cast<int>(TypeId::kInterval));
 inline TypeId ToEngine(Type type) { return static_cast<TypeId>(type); }
 inline Type FromEngine(TypeId type) { return static_cast<Type>(type); }
 
 adjoin::Value ToEngine(const Value& value);
-Value FromEngine(const adjoin::Value& value);
+Value FromEngine(const adjoin::Value& value, TypeId type);
 
 Field FromEngine(const adjoin::Field& field);
 Schema FromEngine(const adjoin::Schema& schema);

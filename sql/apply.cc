@@ -91,9 +91,13 @@ absl::StatusOr<ColumnRef> Pick(const Picks& picks, const Column& old_column,
         PickValues(picks, old_column.values<uint32_t>(), new_column.values<uint32_t>(),
                    values->mutable_as<uint32_t>());
         break;
-      default:
+      case 8:
         PickValues(picks, old_column.values<uint64_t>(), new_column.values<uint64_t>(),
                    values->mutable_as<uint64_t>());
+        break;
+      default:
+        PickValues(picks, old_column.values<Interval>(), new_column.values<Interval>(),
+                   values->mutable_as<Interval>());
     }
   }
   return std::make_shared<Column>(old_column.type(), rows, values, validity, std::move(dictionary));

@@ -103,6 +103,8 @@ absl::Status TypeAggregate(BindState& state, const std::string& name, const Type
   ADJOIN_ASSIGN_OR_RETURN(aggregate.arg, boolean && arg.unknown ? Coerce(state, arg, TypeId::kBool)
                                                                 : Settle(state, arg));
   const TypeId type = aggregate.arg->type;
+  if (adds && type == TypeId::kInterval)
+    return state.NotSupported(absl::StrCat(name, " of intervals"), location);
   const bool fits = boolean                        ? type == TypeId::kBool
                     : f == F::kMin || f == F::kMax ? type != TypeId::kBool
                                                    : !adds || IsNumeric(type);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "plan/row_functions.h"
 #include "sql/bind_aggregate.h"
 #include "sql/bind_expr.h"
 #include "sql/bind_gradient.h"
@@ -33,28 +34,8 @@ constexpr std::string_view kLacking[] = {
     "now",
     "clock_timestamp",
     "statement_timestamp",
-    "date_trunc",
-    "date_part",
-    "extract",
-    "age",
-    "substring",
-    "substr",
-    "position",
     "overlay",
-    "btrim",
-    "ltrim",
-    "rtrim",
-    "trim",
-    "replace",
-    "concat",
     "concat_ws",
-    "left",
-    "right",
-    "lpad",
-    "rpad",
-    "repeat",
-    "reverse",
-    "split_part",
     "regexp_replace",
     "regexp_matches",
     "format",
@@ -94,13 +75,16 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
     ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, arg, context));
     args.push_back(std::move(value));
   }
+  const bool is_pattern =
+      args.size() > 1 && (args[1].unknown || args[1].expr->type == TypeId::kText);
+  if (is_pattern && name == "substring")
+    return state.NotSupported("substring by a regular expression", location);
   // PostgreSQL prefers double precision for an argument whose type is open; text functions take
   // text.
   const bool all_open =
       std::all_of(args.begin(), args.end(), [](const Typed& t) { return t.unknown; });
-  const bool text = name == "length" || name == "char_length" || name == "lower" || name == "upper";
   for (Typed& arg : args) {
-    if (!all_open || text || name == "stop_gradient") break;
+    if (!all_open || IsRowFunction(name) || name == "concat" || name == "stop_gradient") break;
     ADJOIN_ASSIGN_OR_RETURN(arg.expr, Coerce(state, arg, TypeId::kFloat64));
     arg.unknown = false;
   }

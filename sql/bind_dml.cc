@@ -296,8 +296,9 @@ absl::StatusOr<Statement::Output> BindModifying(BindState& state, std::string_vi
 absl::StatusOr<std::optional<ExprRef>> AssignmentCast(BindState& state, const Typed& value,
                                                       TypeId target) {
   const TypeId from = value.expr->type;
-  const bool allowed = value.unknown || from == target || (IsNumeric(from) && IsNumeric(target)) ||
-                       target == TypeId::kText;
+  const auto is_moment = [](TypeId t) { return t == TypeId::kDate || t == TypeId::kTimestamp; };
+  const bool allowed = value.unknown || from == target || (is_moment(from) && is_moment(target)) ||
+                       (IsNumeric(from) && IsNumeric(target)) || target == TypeId::kText;
   if (!allowed) return std::optional<ExprRef>();
   ADJOIN_ASSIGN_OR_RETURN(ExprRef out, Coerce(state, value, target));
   return std::optional<ExprRef>(std::move(out));

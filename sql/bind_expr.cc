@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "plan/row_functions.h"
 #include "sql/bind_call.h"
 #include "sql/bind_groups.h"
 #include "sql/bind_operator.h"
@@ -156,8 +157,25 @@ absl::StatusOr<ExprRef> BindSelecting(BindState& state, std::string_view name,
   return state.At(ResolveCall(name, std::move(args), state.options.weak_real), LocationOf(body));
 }
 
+// INTERVAL '1' YEAR: the fields say what the text means.
+absl::StatusOr<ExprRef> BindIntervalWithFields(BindState& state, const Typed& value,
+                                               const Json& type_name) {
+  const std::optional<IntervalFields> fields = IntervalFieldsOf(type_name);
+  const bool literal =
+      value.unknown && value.expr->kind == ExprKind::kConstant && !value.expr->constant.is_null();
+  if (!fields.has_value() || !literal)
+    return state.NotSupported("an interval with a precision or fields that is no literal",
+                              LocationOf(type_name));
+  absl::StatusOr<Interval> interval = ParseInterval(value.expr->constant.as_text(), fields);
+  if (!interval.ok()) return state.At(interval.status(), value.location);
+  return ConstantExpr(Value::Of(*interval), TypeId::kInterval);
+}
+
 absl::StatusOr<ExprRef> BindCast(BindState& state, const Json& body, const Context& context) {
   ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(body, "arg"), context));
+  const Json& type_name = FieldOf(body, "typeName");
+  if (LastName(ListOf(type_name, "names")) == "interval" && !ListOf(type_name, "typmods").empty())
+    return BindIntervalWithFields(state, value, type_name);
   absl::StatusOr<TypeId> type = TypeNamed(FieldOf(body, "typeName"), state.options.text);
   if (!type.ok()) {
     if (!state.in_view()) return type.status();
@@ -235,11 +253,19 @@ absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
     // What is open beside || is TEXT, which takes anything on its other side.
     if (!arg.unknown && !known.has_value() && name != "||") known = arg.expr->type;
   }
+  std::vector<std::optional<TypeId>> types;
+  for (const Typed& arg : args)
+    types.push_back(arg.unknown ? std::nullopt : std::optional<TypeId>(arg.expr->type));
+  const ScalarFunction* rows = FindRowFunction(name, types);
+  const bool textual =
+      name == "||" || name == "concat" || (IsRowFunction(name) && FindFunction(name) == nullptr);
+  if (textual) known = TypeId::kText;
   std::vector<ExprRef> exprs;
-  for (const Typed& arg : args) {
-    ExprRef expr = arg.expr;
-    if (arg.unknown) {
-      ADJOIN_ASSIGN_OR_RETURN(expr, Coerce(state, arg, known.value_or(TypeId::kText)));
+  for (size_t i = 0; i < args.size(); ++i) {
+    ExprRef expr = args[i].expr;
+    if (args[i].unknown) {
+      const TypeId type = rows != nullptr ? rows->rows->args[i] : known.value_or(TypeId::kText);
+      ADJOIN_ASSIGN_OR_RETURN(expr, Coerce(state, args[i], type));
     }
     exprs.push_back(std::move(expr));
   }

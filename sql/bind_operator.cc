@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
+#include "plan/row_functions.h"
 #include "sql/bind_expr.h"
 
 namespace adjoin {
@@ -94,9 +95,17 @@ absl::StatusOr<ExprRef> BindInfix(BindState& state, std::string_view name, const
   return ResolveTyped(state, name, std::move(args), location);
 }
 
+// ~~ and ~~*, or their negations with ! before them.
+absl::StatusOr<ExprRef> BindLike(BindState& state, std::string_view name, const Json& body,
+                                 const Context& context) {
+  if (!name.starts_with('!')) return BindInfix(state, name, body, context);
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef matches, BindInfix(state, name.substr(1), body, context));
+  return CallNamed("not", {std::move(matches)}, TypeId::kBool);
+}
+
 // NULLIF compares with =, so that is what does not exist where the types do not mix. PostgreSQL has
-// an = for each pair of integer types and of float types: the value keeps its type beside such a
-// one, and beside an integer where it is a float.
+// an = for each pair of integer types, of float types and of DATE and TIMESTAMP: the value keeps
+// its type beside such a one, and beside an integer where it is a float.
 absl::StatusOr<ExprRef> BindNullIf(BindState& state, const Json& body, const Context& context) {
   const int location = LocationOf(body);
   ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(body, "lexpr"), context));
@@ -105,7 +114,8 @@ absl::StatusOr<ExprRef> BindNullIf(BindState& state, const Json& body, const Con
   ADJOIN_ASSIGN_OR_RETURN(ExprRef out, ResolveTyped(state, "nullif", {value, other}, location));
   if (value.unknown) return out;
   const TypeId type = value.expr->type;
-  const bool keeps = IsFloat(type) || (IsInteger(type) && IsInteger(out->type));
+  const bool keeps = IsFloat(type) || (IsInteger(type) && IsInteger(out->type)) ||
+                     TemporalType(type, out->type).has_value();
   return keeps ? CastTo(out, type) : out;
 }
 
@@ -121,8 +131,7 @@ absl::StatusOr<ExprRef> BindOperator(BindState& state, const Json& body, const C
   if (kind == "AEXPR_NULLIF") return BindNullIf(state, body, context);
   if (kind == "AEXPR_IN") return BindInList(state, body, context);
   if (kind.find("BETWEEN") != std::string::npos) return BindBetween(state, body, context, kind);
-  if (kind == "AEXPR_LIKE") return state.NotSupported("LIKE", location);
-  if (kind == "AEXPR_ILIKE") return state.NotSupported("ILIKE", location);
+  if (kind == "AEXPR_LIKE" || kind == "AEXPR_ILIKE") return BindLike(state, name, body, context);
   if (kind == "AEXPR_SIMILAR") return state.NotSupported("SIMILAR TO", location);
   return state.NotSupported("ANY or ALL of an array", location);
 }

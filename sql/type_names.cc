@@ -17,11 +17,14 @@ struct Named {
   TypeId type;
 };
 constexpr Named kTypes[] = {
-    {"bool", TypeId::kBool},      {"int2", TypeId::kInt16},     {"smallint", TypeId::kInt16},
-    {"int4", TypeId::kInt32},     {"integer", TypeId::kInt32},  {"int8", TypeId::kInt64},
-    {"bigint", TypeId::kInt64},   {"float4", TypeId::kFloat32}, {"real", TypeId::kFloat32},
-    {"float8", TypeId::kFloat64}, {"text", TypeId::kText},      {"varchar", TypeId::kText},
-    {"boolean", TypeId::kBool},
+    {"bool", TypeId::kBool},           {"int2", TypeId::kInt16},
+    {"smallint", TypeId::kInt16},      {"int4", TypeId::kInt32},
+    {"integer", TypeId::kInt32},       {"int8", TypeId::kInt64},
+    {"bigint", TypeId::kInt64},        {"float4", TypeId::kFloat32},
+    {"real", TypeId::kFloat32},        {"float8", TypeId::kFloat64},
+    {"text", TypeId::kText},           {"varchar", TypeId::kText},
+    {"boolean", TypeId::kBool},        {"date", TypeId::kDate},
+    {"timestamp", TypeId::kTimestamp}, {"interval", TypeId::kInterval},
 };
 
 // PostgreSQL's name of the type and the one people write, where the engine has no such type.
@@ -30,11 +33,8 @@ struct Lacking {
 };
 constexpr Lacking kLacking[] = {
     {"numeric", "numeric"},
-    {"date", "date"},
     {"time", "time"},
     {"timetz", "time with time zone"},
-    {"timestamp", "timestamp"},
-    {"interval", "interval"},
     {"timestamptz", "timestamp with time zone"},
     {"bpchar", "character"},
     {"char", "\"char\""},
@@ -69,7 +69,10 @@ absl::StatusOr<TypeId> TypeNamed(const Json& type_name, std::string_view text) {
   if (FlagOf(type_name, "setof")) return lacking("SETOF " + name);
   for (const Named& t : kTypes) {
     if (t.name != name) continue;
-    if (!ListOf(type_name, "typmods").empty()) return lacking("character varying with a length");
+    if (!ListOf(type_name, "typmods").empty()) {
+      return lacking(t.type == TypeId::kText ? "character varying with a length"
+                                             : absl::StrCat(ToAbsl(t.name), " with a precision"));
+    }
     return t.type;
   }
   for (const Lacking& t : kLacking) {
@@ -77,6 +80,22 @@ absl::StatusOr<TypeId> TypeNamed(const Json& type_name, std::string_view text) {
   }
   return SqlError(sqlstate::kUndefinedObject, absl::StrCat("type \"", name, "\" does not exist"),
                   position);
+}
+
+std::optional<IntervalFields> IntervalFieldsOf(const Json& type_name) {
+  const Json& typmods = ListOf(type_name, "typmods");
+  if (typmods.size() != 1) return std::nullopt;
+  const auto [tag, constant] = Unwrap(typmods[0]);
+  if (tag != "A_Const" || !Has(*constant, "ival")) return std::nullopt;
+  const int64_t mask = NumberOf(FieldOf(*constant, "ival"), "ival");
+  constexpr int kBits[] = {2, 1, 3, 10, 11, 12};  // PostgreSQL's, in the order of IntervalField
+  std::optional<IntervalFields> out;
+  for (int i = 0; i < static_cast<int>(std::size(kBits)); ++i) {
+    if ((mask >> kBits[i] & 1) == 0) continue;
+    const auto field = static_cast<IntervalField>(i);
+    out = IntervalFields{out.has_value() ? out->first : field, field};
+  }
+  return out;
 }
 
 }  // namespace adjoin

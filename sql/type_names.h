@@ -1,6 +1,7 @@
 // SQL's names of types.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -12,5 +13,9 @@ namespace adjoin {
 // The type that a TypeName body names. Errors, at its position in `text`: 42704 for a name that is
 // no type of PostgreSQL's, 0A000 for one that is but that the engine lacks.
 absl::StatusOr<TypeId> TypeNamed(const Json& type_name, std::string_view text);
+
+// The fields of INTERVAL YEAR TO MONTH and the like; none where the type names none, or a
+// precision.
+std::optional<IntervalFields> IntervalFieldsOf(const Json& type_name);
 
 }  // namespace adjoin

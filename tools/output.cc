@@ -62,7 +62,7 @@ void AppendRow(const TextGrid& grid, int64_t row, const std::vector<int64_t>& wi
   text += "\n";
 }
 
-bool IsNumber(api::Type type) { return type != api::Type::kBoolean && type != api::Type::kText; }
+bool IsNumber(api::Type type) { return type > api::Type::kBoolean && type < api::Type::kText; }
 
 TextGrid GridOf(const api::Table& table) {
   TextGrid grid;

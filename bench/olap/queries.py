@@ -28,11 +28,8 @@ GROUPBY = {f"q{i}": Query(f"h2o/groupby_q{i:02d}", keys) for i, keys in enumerat
 JOIN = {f"q{i}": Query(f"h2o/join_q{i}", 6) for i in range(1, 6)}
 WINDOW = {name: Query(f"window/{name}", 2)
           for name in ("w1_running_sum", "w2_rank", "w3_top2", "w4_lag", "w5_moving_avg", "w6_partition_avg")}
-# Dates are loaded as days until there is DATE, so that only this one of sql/tpch can be asked. The others:
-# q01 2 keys, q03 1, q05 1, q06 0, q09 2, q10 1, q12 1, q14 0.
-TPCH = {
-    "q18": Query("tpch/q18", 3),
-}
+TPCH = {name: Query(f"tpch/{name}", keys) for name, keys in (
+    ("q01", 2), ("q03", 1), ("q05", 1), ("q06", 0), ("q09", 2), ("q10", 1), ("q12", 1), ("q14", 0), ("q18", 3))}
 SPMM = {"spmm_long": Query("graph/spmm_long", 2), "spmm_wide": Query("graph/spmm_wide", 1)}
 SPGEMM = {"spgemm": Query("graph/spgemm", 2)}
 TRIANGLE = {"triangle": Query("graph/triangle", 0), "triangle_deg": Query("graph/triangle_deg", 0)}

@@ -26,14 +26,26 @@ class Column;
 namespace adjoin::api {
 
 // The SQL types, and what column_data gives for each: uint8_t (0 or 1), int16_t, int32_t, int64_t,
-// float, double, and for TEXT int32_t codes into a dictionary (use Table::text).
-enum class Type : uint8_t { kBoolean, kSmallInt, kInteger, kBigInt, kReal, kDouble, kText };
+// float, double, for TEXT int32_t codes into a dictionary (use Table::text), for DATE int32_t days
+// and for TIMESTAMP int64_t microseconds since 1970-01-01; INTERVAL is read by value() or ToText().
+enum class Type : uint8_t {
+  kBoolean,
+  kSmallInt,
+  kInteger,
+  kBigInt,
+  kReal,
+  kDouble,
+  kText,
+  kDate,
+  kTimestamp,
+  kInterval
+};
 
-// "boolean", "smallint", "integer", "bigint", "real", "double precision", "text".
+// PostgreSQL's name: "boolean", "double precision", "timestamp without time zone", ...
 std::string_view TypeName(Type type);
 
 // One SQL value; monostate is NULL. Integers of every width are int64_t, REAL and DOUBLE PRECISION
-// are double.
+// are double; dates, timestamps and intervals are what PostgreSQL prints.
 using Value = std::variant<std::monostate, bool, int64_t, double, std::string>;
 
 struct Field {
@@ -86,10 +98,10 @@ class Table {
  public:
   Table() = default;
 
-  // A table of `columns`, which have equal lengths and the types of `schema`. Rows whose dims are
-  // integers that cover a full box are kept as a grid, sorted by dims. Errors: InvalidArgument for
-  // a type or length that does not fit; 23505 for two rows of one key; 23502 for a NULL in a dim or
-  // NOT NULL column.
+  // A table of `columns`, which have equal lengths and the types of `schema`; a DATE takes int32_t
+  // days, a TIMESTAMP int64_t microseconds. Rows whose dims are integers that cover a full box are
+  // kept as a grid, sorted by dims. Errors: InvalidArgument for a type or length that does not fit;
+  // 23505 for two rows of one key; 23502 for a NULL in a dim or NOT NULL column.
   static absl::StatusOr<Table> Make(Schema schema, std::vector<ColumnData> columns);
 
   // An n-dimensional array as a table: BIGINT dims named `dims` that run over 0 .. extents[i]-1,

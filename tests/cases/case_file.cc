@@ -182,6 +182,12 @@ bool CellMatches(const Record& record, char type, const std::string& cell, const
                        FloatMatches(record, cell, static_cast<double>(actual.as_int()));
     case 'T':
       return actual.is_text() && actual.as_text() == Unquoted(cell);
+    case 'D':
+      return actual.is_int() && ToText(actual, TypeId::kDate) == cell;
+    case 'P':
+      return actual.is_int() && ToText(actual, TypeId::kTimestamp) == cell;
+    case 'V':
+      return actual.is_interval() && ToText(actual, TypeId::kInterval) == cell;
     case 'B':
       return actual.is_bool() && actual.as_bool() == (cell == "true");
     default:
@@ -204,6 +210,7 @@ std::string RowText(const reference::Row& row) {
     if (v.is_int()) absl::StrAppend(out, v.as_int());
     if (v.is_float()) absl::StrAppend(out, ToText(v, TypeId::kFloat64));
     if (v.is_text()) absl::StrAppend(out, "'", v.as_text(), "'");
+    if (v.is_interval()) absl::StrAppend(out, ToText(v, TypeId::kInterval));
   });
 }
 
@@ -244,6 +251,17 @@ std::string SqlStateOfKind(const std::string& kind) {
   static const auto* states = new std::map<std::string, std::string_view>{
       {"Overflow", sqlstate::kNumericOutOfRange},
       {"DivisionByZero", sqlstate::kDivisionByZero},
+      {"InvalidDateTime", sqlstate::kInvalidDateTimeFormat},
+      {"DateTimeOverflow", sqlstate::kDateTimeOutOfRange},
+      {"InvalidParameter", sqlstate::kInvalidParameterValue},
+      {"InvalidEscape", sqlstate::kInvalidEscapeSequence},
+      {"SubstringError", sqlstate::kSubstringError},
+      {"ProgramLimit", sqlstate::kProgramLimitExceeded},
+      {"CannotCoerce", sqlstate::kCannotCoerce},
+      {"DatatypeMismatch", sqlstate::kDatatypeMismatch},
+      {"UniqueViolation", sqlstate::kUniqueViolation},
+      {"NotSupported", sqlstate::kFeatureNotSupported},
+      {"UndefinedFunction", sqlstate::kUndefinedFunction},
       {"UnknownColumn", sqlstate::kUndefinedColumn},
       {"UnknownTable", sqlstate::kUndefinedTable},
       {"AmbiguousColumn", sqlstate::kAmbiguousColumn},

@@ -16,7 +16,7 @@ reference::Rows RowsOfResult(const api::Result& result) {
   reference::Rows rows(static_cast<size_t>(result.rows.num_rows()));
   for (int64_t r = 0; r < result.rows.num_rows(); ++r) {
     for (int c = 0; c < result.rows.num_columns(); ++c) {
-      rows[static_cast<size_t>(r)].push_back(api::ToEngine(result.rows.value(r, c)));
+      rows[static_cast<size_t>(r)].push_back(result.rows.impl()->value(r, c));
     }
   }
   return rows;

@@ -6,7 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "engine/date_time.h"
 
 namespace adjoin {
 namespace {
@@ -96,7 +98,7 @@ void SortRows(std::vector<Row>& rows, const std::vector<std::string>& types) {
       if (IsFloat(types[c]) != floats) continue;
       out.push_back(!floats || !row[c].has_value()
                         ? row[c]
-                        : absl::StrCat(std::strtod(row[c]->c_str(), nullptr) + 0.0));
+                        : absl::StrFormat("%.9g", std::strtod(row[c]->c_str(), nullptr) + 0.0));
     }
     return out;
   };
@@ -105,6 +107,22 @@ void SortRows(std::vector<Row>& rows, const std::vector<std::string>& types) {
     const Row right = key(b, false);
     return left != right ? left < right : key(a, true) < key(b, true);
   });
+}
+
+// Equal intervals print in several ways, and which of them a MIN or a group shows is open: an
+// interval is put as how long it is.
+std::vector<Row> WithSpans(std::vector<Row> rows, const std::vector<std::string>& types) {
+  for (Row& row : rows) {
+    for (size_t c = 0; c < types.size(); ++c) {
+      if (types[c] != "interval" || !row[c].has_value()) continue;
+      const absl::StatusOr<Interval> interval = ParseInterval(*row[c]);
+      if (!interval.ok()) continue;
+      const __int128 span = interval->span();
+      row[c] = absl::StrCat(static_cast<int64_t>(span / kMicrosecondsPerDay), " days ",
+                            static_cast<int64_t>(span % kMicrosecondsPerDay), " us");
+    }
+  }
+  return rows;
 }
 
 }  // namespace
@@ -131,8 +149,8 @@ Verdict Compare(const Answer& ours, const Answer& postgres, bool ordered, std::s
     why = absl::StrCat(ours.rows.size(), " rows against ", postgres.rows.size());
     return Verdict::kDifferent;
   }
-  std::vector<Row> left = ours.rows;
-  std::vector<Row> right = postgres.rows;
+  std::vector<Row> left = WithSpans(ours.rows, ours.types);
+  std::vector<Row> right = WithSpans(postgres.rows, ours.types);
   if (!ordered) {
     SortRows(left, ours.types);
     SortRows(right, ours.types);

@@ -8,18 +8,17 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// A node of the type's kind; expressions are in parentheses wherever they stand.
-Sql Node(SqlType type, std::vector<Sql> parts) {
+}  // namespace
+
+Sql QueryGenerator::Node(SqlType type, std::vector<Sql> parts) {
   parts.insert(parts.begin(), "(");
   parts.emplace_back(")");
   return {static_cast<char>(type), std::move(parts)};
 }
 
-Sql Cast(Sql value, SqlType type) {
+Sql QueryGenerator::Cast(Sql value, SqlType type) {
   return {static_cast<char>(type), {"CAST(", std::move(value), " AS " + NameOf(type) + ")"}};
 }
-
-}  // namespace
 
 bool QueryGenerator::Has(const Scope& scope, SqlType type) {
   return std::any_of(scope.begin(), scope.end(), [&](const Name& n) { return n.type == type; });
@@ -55,6 +54,12 @@ Sql QueryGenerator::Expr(SqlType type, const Scope& scope, int depth) {
       return TextExpr(scope, depth);
     case kBoolean:
       return Predicate(scope, depth);
+    case kDate:
+      return DateExpr(scope, depth);
+    case kTimestamp:
+      return TimestampExpr(scope, depth);
+    case kInterval:
+      return IntervalExpr(scope, depth);
   }
   return Leaf(type, scope);
 }
@@ -101,7 +106,7 @@ Sql QueryGenerator::IntegerExpr(SqlType type, const Scope& scope, int depth) {
       return Cast(Expr(from, scope, depth - 1), type);
     }
     case 6:
-      return Cast(Node(kInteger, {"length(", Expr(kText, scope, depth - 1), ")"}), type);
+      return Cast(TextMeasure(scope, depth), type);
     case 7:
       return Node(type, {small(), choice_.Of(Texts{" & ", " | ", " # "}), small()});
     default:
@@ -124,6 +129,7 @@ Sql QueryGenerator::FloatExpr(SqlType type, const Scope& scope, int depth) {
       return Node(type, {choice_.Chance(50) ? "- (" : "abs(", sub(), ")"});
     case 5:
       if (type == kReal) return Cast(Expr(kDouble, scope, depth - 1), type);
+      if (choice_.Chance(40)) return DatePart(scope, depth);
       return Node(type,
                   {choice_.Of(Texts{"floor(", "ceil(", "round(", "trunc(", "sign("}), sub(), ")"});
     default:
@@ -131,20 +137,6 @@ Sql QueryGenerator::FloatExpr(SqlType type, const Scope& scope, int depth) {
           Expr(choice_.Of(Types{kSmallInt, kInteger, kBigInt, type == kReal ? kInteger : kReal}),
                scope, depth - 1),
           type);
-  }
-}
-
-Sql QueryGenerator::TextExpr(const Scope& scope, int depth) {
-  const auto sub = [&] { return Expr(kText, scope, depth - 1); };
-  switch (choice_.Below(4)) {
-    case 0:
-      return Node(kText, {sub(), " || ", sub()});
-    case 1:
-      return Node(kText, {choice_.Chance(50) ? "lower(" : "upper(", sub(), ")"});
-    case 2:
-      return Node(kText, {sub(), " || ", Expr(choice_.Of(Types{kInteger, kBoolean}), scope, 0)});
-    default:
-      return Cast(Expr(choice_.Of(Types{kInteger, kBigInt, kBoolean}), scope, depth - 1), kText);
   }
 }
 
@@ -157,6 +149,8 @@ Sql QueryGenerator::Comparison(const Scope& scope, int depth) {
     const Types numbers = {kSmallInt, kInteger, kBigInt, kReal, kDouble};
     left = choice_.Of(numbers);
     right = choice_.Of(numbers);
+  } else if (left == kDate && choice_.Chance(30)) {
+    right = kTimestamp;
   }
   return Node(kBoolean, {Expr(left, scope, depth - 1), choice_.Of(kOperators),
                          Expr(right, scope, depth - 1)});
@@ -168,7 +162,7 @@ Sql QueryGenerator::Predicate(const Scope& scope, int depth) {
   const auto sub = [&] { return Predicate(scope, depth - 1); };
   const SqlType of = RandomType();
   const auto value = [&] { return Expr(of, scope, depth - 1); };
-  switch (choice_.Below(9)) {
+  switch (choice_.Below(10)) {
     case 0:
       return Node(kBoolean, {sub(), " AND ", sub()});
     case 1:
@@ -187,6 +181,8 @@ Sql QueryGenerator::Predicate(const Scope& scope, int depth) {
       return Node(kBoolean,
                   {sub(), choice_.Of(Texts{" IS TRUE", " IS NOT TRUE", " IS FALSE", " IS NOT FALSE",
                                            " IS UNKNOWN", " IS NOT UNKNOWN"})});
+    case 7:
+      return TextPredicate(scope, depth);
     default:
       return Comparison(scope, depth);
   }
@@ -231,7 +227,14 @@ Sql QueryGenerator::FailingExpr(const Scope& scope) {
   };
   switch (first.type) {
     case kText:
-      return Cast(first.sql, choice_.Of(Types{kInteger, kBigInt, kDouble, kBoolean}));
+      return Cast(first.sql, choice_.Of(Types{kInteger, kBigInt, kDouble, kBoolean, kDate,
+                                              kTimestamp, kInterval}));
+    case kDate:
+      return {0, {first.sql, " + 2147483647"}};
+    case kTimestamp:
+      return {0, {first.sql, " + INTERVAL '100000 years' * 2"}};
+    case kInterval:
+      return {0, {first.sql, " / ", Leaf(kDouble, scope)}};
     case kBoolean:
       return Cast(first.sql, kInteger);
     case kReal:
@@ -260,8 +263,10 @@ Sql QueryGenerator::Aggregate(SqlType type, const Scope& scope) {
   switch (type) {
     case kSmallInt:
     case kReal:
-      return Node(type, {call(choice_.Chance(50) ? "min" : "max", type)});
     case kInteger:
+    case kDate:
+    case kTimestamp:
+    case kInterval:
       return Node(type, {call(choice_.Chance(50) ? "min" : "max", type)});
     case kBigInt:
       switch (choice_.Below(5)) {

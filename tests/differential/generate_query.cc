@@ -19,7 +19,7 @@ QueryGenerator::QueryGenerator(const std::vector<GeneratedTable>& tables, Random
 
 SqlType QueryGenerator::RandomType() {
   return choice_.Of(Types{kSmallInt, kInteger, kInteger, kInteger, kBigInt, kBigInt, kReal, kDouble,
-                          kDouble, kText, kText, kBoolean});
+                          kDouble, kText, kText, kBoolean, kDate, kTimestamp, kInterval});
 }
 
 QueryGenerator::Types QueryGenerator::RandomTypes(int most) {

@@ -35,13 +35,14 @@ class QueryGenerator {
   };
 
   // Expressions, in generate_expr.cc. `depth` is how deep they may still nest.
+  static Sql Node(SqlType type, std::vector<Sql> parts);  // in parentheses
+  static Sql Cast(Sql value, SqlType type);
   Sql Expr(SqlType type, const Scope& scope, int depth);
   Sql Leaf(SqlType type, const Scope& scope);    // a name, or seldom a literal
   Sql Column(SqlType type, const Scope& scope);  // a name; a literal where there is none
   Sql Selecting(SqlType type, const Scope& scope, int depth);  // CASE, COALESCE and their like
   Sql IntegerExpr(SqlType type, const Scope& scope, int depth);
   Sql FloatExpr(SqlType type, const Scope& scope, int depth);
-  Sql TextExpr(const Scope& scope, int depth);
   Sql Predicate(const Scope& scope, int depth);
   Sql Comparison(const Scope& scope, int depth);
   Sql SubqueryPredicate(const Scope& scope);
@@ -51,6 +52,15 @@ class QueryGenerator {
   Sql Statistic(const Scope& scope);  // of type double precision
   Sql WindowCall(SqlType type, const Scope& scope, const Sql& unique);
   Sql Frame(SqlType key, bool one_key);
+
+  // Text, dates and intervals, in generate_row_functions.cc.
+  Sql TextExpr(const Scope& scope, int depth);
+  Sql TextMeasure(const Scope& scope, int depth);  // of type integer
+  Sql TextPredicate(const Scope& scope, int depth);
+  Sql DateExpr(const Scope& scope, int depth);
+  Sql TimestampExpr(const Scope& scope, int depth);
+  Sql IntervalExpr(const Scope& scope, int depth);
+  Sql DatePart(const Scope& scope, int depth);  // of type double precision
 
   // Queries, in generate_query.cc: without a final ORDER BY, with columns c0, c1, ... of `types`.
   Sql Query(const Types& types, const Scope& outer, int depth);

@@ -49,6 +49,18 @@ std::string LiteralText(SqlType type, RandomChoice& choice) {
       return choice.Of(kTexts);
     case kBoolean:
       return choice.Chance(50) ? "TRUE" : "FALSE";
+    // Without infinities, of which many an operation is an error.
+    case kDate:
+      return choice.Of(Texts{"'1999-12-31'", "'2000-01-01'", "'2000-02-29'", "'2000-03-01'",
+                             "'2001-01-31'", "'1969-07-20'", "'2004-12-27'", "'0044-03-15 BC'"});
+    case kTimestamp:
+      return choice.Of(Texts{"'2000-01-01 00:00'", "'2000-02-29 23:59:59.999999'",
+                             "'2000-03-01 12:30:45.5'", "'1969-12-31 23:00'",
+                             "'2001-01-31 01:02:03'", "'2000-01-01 00:00:00.000001'"});
+    case kInterval:  // no two are equal: which of equal ones a group shows is open
+      return choice.Of(Texts{"'1 day'", "'-1 day'", "'1 mon'", "'-1 mon 2 days'", "'1 year 2 mons'",
+                             "'25:00'", "'00:00:01.5'", "'-2:03:04.000001'", "'31 days 4:05'",
+                             "'0'"});
   }
   return "NULL";
 }
@@ -84,6 +96,12 @@ std::string NameOf(SqlType type) {
       return "TEXT";
     case kBoolean:
       return "BOOLEAN";
+    case kDate:
+      return "DATE";
+    case kTimestamp:
+      return "TIMESTAMP";
+    case kInterval:
+      return "INTERVAL";
   }
   return "";
 }
@@ -97,9 +115,10 @@ Sql Literal(SqlType type, RandomChoice& choice) {
 
 std::vector<GeneratedTable> GenerateTables(RandomChoice& choice) {
   // Shared names make USING and NATURAL joins.
-  const std::vector<GeneratedColumn> all = {{"g", kInteger},  {"h", kInteger}, {"n", kBigInt},
-                                            {"s", kSmallInt}, {"x", kDouble},  {"y", kReal},
-                                            {"t", kText},     {"u", kText},    {"p", kBoolean}};
+  const std::vector<GeneratedColumn> all = {{"g", kInteger},  {"h", kInteger},   {"n", kBigInt},
+                                            {"s", kSmallInt}, {"x", kDouble},    {"y", kReal},
+                                            {"t", kText},     {"u", kText},      {"p", kBoolean},
+                                            {"e", kDate},     {"m", kTimestamp}, {"v", kInterval}};
   std::vector<GeneratedTable> tables;
   for (int i = 0; i < 4; ++i) {
     GeneratedTable table{.name = std::string("t") + std::to_string(i), .columns = {}, .create = ""};

@@ -18,6 +18,9 @@ enum SqlType : char {
   kDouble = 'd',
   kText = 't',
   kBoolean = 'b',
+  kDate = 'D',
+  kTimestamp = 'P',
+  kInterval = 'V',
 };
 
 std::string NameOf(SqlType type);

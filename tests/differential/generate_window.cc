@@ -12,7 +12,9 @@ const Texts kDirections = {"", " DESC", " NULLS FIRST", " DESC NULLS LAST"};
 // Bounds in an order that SQL allows; offsets of RANGE are of the key's type.
 Sql QueryGenerator::Frame(SqlType key, bool one_key) {
   Texts modes = {"ROWS", "GROUPS"};
-  if (one_key && key != kText && key != kBoolean) modes.emplace_back("RANGE");
+  const bool moves =
+      key == kSmallInt || key == kInteger || key == kBigInt || key == kReal || key == kDouble;
+  if (one_key && moves) modes.emplace_back("RANGE");
   const std::string mode = choice_.Of(modes);
   const bool fraction = mode == "RANGE" && (key == kDouble || key == kReal);
   const auto bound = [&](int place) -> std::string {

@@ -57,6 +57,12 @@ std::string TypeOf(Oid oid) {
       return "real";
     case 701:
       return "double precision";
+    case 1082:
+      return "date";
+    case 1114:
+      return "timestamp without time zone";
+    case 1186:
+      return "interval";
     case 1700:
       return "numeric";
     default:

@@ -18,7 +18,9 @@ const Schema kAllTypes = {{{"b", TypeId::kBool},
                            {"l", TypeId::kInt64, true},
                            {"f", TypeId::kFloat32},
                            {"g", TypeId::kFloat64},
-                           {"t", TypeId::kText}},
+                           {"t", TypeId::kText},
+                           {"d", TypeId::kDate},
+                           {"p", TypeId::kTimestamp}},
                           {}};
 
 Value RandomValue(TypeId type, std::mt19937_64& random) {
@@ -58,7 +60,9 @@ TEST(ArrowTest, RoundTripIsZeroCopyWhereItCan) {
     ArrowArray array;
     ASSERT_TRUE(ExportArrow(table, budget, &schema, &array).ok());
     EXPECT_STREQ(schema.format, "+s");
-    EXPECT_EQ(schema.n_children, 7);
+    EXPECT_EQ(schema.n_children, 9);
+    EXPECT_STREQ(schema.children[7]->format, "tdD");
+    EXPECT_STREQ(schema.children[8]->format, "tsu:");
     EXPECT_STREQ(schema.children[3]->format, "l");
     EXPECT_STREQ(schema.children[3]->name, "l");
     EXPECT_EQ(schema.children[3]->flags, 0);
@@ -258,10 +262,10 @@ TEST(ArrowTest, TextsAndDictionaries) {
 }
 
 TEST(ArrowTest, RefusesOtherTypes) {
-  Foreign time("tdD", 1, 0, {nullptr, "    "});
+  Foreign time("ttm", 1, 0, {nullptr, "    "});
   const auto table = time.Import();
   EXPECT_EQ(SqlStateOf(table.status()), "42804");
-  EXPECT_EQ(table.status().message(), "unsupported Arrow type of column \"x\": tdD");
+  EXPECT_EQ(table.status().message(), "unsupported Arrow type of column \"x\": ttm");
   EXPECT_EQ(time.released, 2);
   Foreign not_struct("g", 0, 0, {nullptr, nullptr});
   not_struct.root_schema.format = "g";

@@ -7,6 +7,7 @@
 #include "engine/status.h"
 #include "gtest/gtest.h"
 #include "ops/scalar_error.h"
+#include "ops/text_functions.h"
 
 namespace adjoin {
 namespace {
@@ -163,7 +164,7 @@ TEST(ExpressionTest, TextGoesInAndOut) {
   ExprBuilder b;
   const Id s = b.Input(0, TypeId::kText);
   const Id args[] = {s, s};
-  b.Output(b.Text(ExprOpcode::kTextConcat, TypeId::kText, args));
+  b.Output(b.Rows(&kRowFunction<text::Concat>, args, ExprBuilder::kAlways));
   b.Output(
       b.Cast(b.Cast(s, TypeId::kInt64, ExprBuilder::kAlways), TypeId::kText, ExprBuilder::kAlways));
   b.Output(b.Compare(ScalarOp::kLess, s, b.Constant(Value::Text("2"), TypeId::kText)));

@@ -62,7 +62,7 @@ Bytes RandomCells(TypeId type, int64_t n, Random& random) {
   Bytes out(static_cast<size_t>(n * VectorWidth(type)));
   WithElementType(type, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (!std::is_same_v<T, std::string_view>) {
+    if constexpr (std::is_arithmetic_v<T>) {
       for (int64_t i = 0; i < n; ++i) {
         T x;
         if constexpr (std::is_floating_point_v<T>) {
@@ -388,7 +388,7 @@ class RandomProgram {
     } else {
       WithElementType(source, [&](auto zero) {
         using T = decltype(zero);
-        if constexpr (!std::is_same_v<T, std::string_view>) {
+        if constexpr (std::is_arithmetic_v<T>) {
           for (int64_t i = 0; i < cells(); ++i)
             out[Index(static_cast<int>(i))] =
                 static_cast<std::byte>(static_cast<const T*>(args[0])[i] != T{} ? 1 : 0);

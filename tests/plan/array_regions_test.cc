@@ -469,7 +469,7 @@ class RandomGraph {
       double value = 0;
       WithElementType(n.type, [&](auto zero) {
         using T = decltype(zero);
-        if constexpr (!std::is_same_v<T, std::string_view>) {
+        if constexpr (std::is_arithmetic_v<T>) {
           T x;
           std::memcpy(&x, at + offset[0] * int64_t{sizeof(T)}, sizeof(T));
           value = static_cast<double>(x);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "plan/random_functions.h"
+#include "plan/row_functions.h"
 #include "plan/scalar_functions.h"
 #include "tests/reference/random_plan.h"
 
@@ -102,6 +103,13 @@ RandomPlan::Term RandomPlan::Numeric(const Traits& traits, const std::vector<Typ
   }
 }
 
+namespace {
+ExprRef CallRows(std::string_view name, std::vector<ExprRef> args) {
+  const std::vector<std::optional<TypeId>> texts(args.size(), TypeId::kText);
+  return CallRowFunction(FindRowFunction(name, texts), std::move(args));
+}
+}  // namespace
+
 RandomPlan::Term RandomPlan::Textual(const Traits& traits, const std::vector<TypeId>& types,
                                      int depth) {
   const Term a = Expression(traits, types, TypeId::kText, depth - 1, true);
@@ -109,9 +117,9 @@ RandomPlan::Term RandomPlan::Textual(const Traits& traits, const std::vector<Typ
     const Term b = Expression(traits, types, TypeId::kInt64, depth - 1, true);
     return {CastTo(b.expr, TypeId::kText), true};
   }
-  if (Chance(50)) return {CallNamed(Chance(50) ? "lower" : "upper", {a.expr}, TypeId::kText), true};
+  if (Chance(50)) return {CallRows(Chance(50) ? "lower" : "upper", {a.expr}), true};
   const Term b = Expression(traits, types, TypeId::kText, depth - 1, true);
-  return {CallNamed("||", {a.expr, b.expr}, TypeId::kText), true};
+  return {CallRows("||", {a.expr, b.expr}), true};
 }
 
 RandomPlan::Term RandomPlan::Boolean(const Traits& traits, const std::vector<TypeId>& types,

@@ -223,10 +223,15 @@ TEST(BinderErrorsTest, Modifying) {
 
 TEST(BinderErrorsTest, WhatTheEngineLacks) {
   Check({
-      {"SELECT s LIKE 'a%' FROM t", "0A000 at 10: LIKE is not supported"},
+      {"SELECT substring(s from 'a') FROM t",
+       "0A000 at 8: substring by a regular expression is not supported"},
+      {"SELECT s SIMILAR TO 'a%' FROM t", "0A000 at 10: SIMILAR TO is not supported"},
       {"SELECT random()", "0A000 at 8: function random is not supported"},
       {"SELECT ARRAY[1]", "0A000 at 8: an array is not supported"},
-      {"SELECT x::date FROM t", "0A000 at 11: type date is not supported"},
+      {"SELECT x::time FROM t", "0A000 at 11: type time is not supported"},
+      {"SELECT x::date FROM t", "42846 at 9: cannot cast type integer to date"},
+      {"SELECT s::timestamp(3) FROM t",
+       "0A000 at 11: type timestamp with a precision is not supported"},
       {"SELECT id FROM t FOR UPDATE", "0A000: SELECT FOR UPDATE is not supported"},
       {"SELECT percentile_cont(y) WITHIN GROUP (ORDER BY x) FROM t GROUP BY y",
        "0A000 at 24: a percentile that is not a constant is not supported"},

@@ -359,6 +359,9 @@ TEST_F(ConnectionTest, ExplainIsOneLineARow) {
   Run("PREPARE q (INTEGER) AS SELECT v FROM t WHERE k = $1");
   EXPECT_THAT(Rows("EXPLAIN EXECUTE q(1)"), HasSubstr("Scan"));
   EXPECT_EQ(Error("EXPLAIN (FORMAT JSON) SELECT 1").substr(0, 5), "0A000");
+  Run("CREATE TABLE d (day DATE, span INTERVAL)");
+  EXPECT_THAT(Rows("EXPLAIN SELECT day FROM d WHERE day < DATE '2000-01-01' AND span > '1 mon'"),
+              HasSubstr("(day < '2000-01-01') and ('1 mon' < span)"));
 }
 
 TEST_F(ConnectionTest, RepeatedTextsSeeChangedTables) {

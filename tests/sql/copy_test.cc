@@ -48,6 +48,24 @@ TEST_F(CopyTest, CsvInAndOut) {
   EXPECT_EQ(Rows("SELECT * FROM t WHERE k > 2 ORDER BY k"), "3 | NULL | NULL\n4 | NULL | NULL\n");
 }
 
+TEST_F(CopyTest, CsvOfDatesAndIntervals) {
+  Run("CREATE TABLE t (k INTEGER PRIMARY KEY, d DATE, p TIMESTAMP, v INTERVAL)");
+  WriteFile("in.csv",
+            "1,1999-12-31,2000-02-29 23:59:59.5,1 mon -2 days\n2,,,\n"
+            "3,infinity,1/2/2000 12:00 pm,\"1 year, 4:05\"\n");
+  Run("COPY t FROM '" + Path("in.csv") + "' (FORMAT csv)");
+  Run("COPY (SELECT * FROM t ORDER BY k) TO '" + Path("out.csv") + "' (FORMAT csv, HEADER)");
+  EXPECT_EQ(ReadFile("out.csv"),
+            "k,d,p,v\n1,1999-12-31,2000-02-29 23:59:59.5,1 mon -2 days\n2,,,\n"
+            "3,infinity,2000-01-02 12:00:00,1 year 04:05:00\n");
+  WriteFile("bad.csv", "4,2000-13-01,,\n");
+  const std::string from = "COPY t FROM '" + Path("bad.csv") + "' (FORMAT csv)";
+  EXPECT_THAT(Error(from), HasSubstr("22008 date/time field value out of range: \"2000-13-01\""));
+  WriteFile("bad.csv", "4,,,x\n");
+  EXPECT_THAT(Error(from), HasSubstr("22007 invalid input syntax for type interval: \"x\""));
+  EXPECT_EQ(Rows("SELECT COUNT(*) FROM t"), "3\n");
+}
+
 TEST_F(CopyTest, FailedCopiesChangeNothing) {
   Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION); INSERT INTO t VALUES (1, 1)");
   WriteFile("bad.csv", "2,2\n3,x\n");

@@ -155,6 +155,31 @@ TEST_F(PreparedTest, TablesMadeByThePrograms) {
             "the extents hold 4 values, and there are 3");
 }
 
+TEST_F(PreparedTest, DatesAreNumbersOfDaysAndMicroseconds) {
+  const std::vector<int32_t> days = {0, 10956};
+  const std::vector<int64_t> microseconds = {-1, 946684800000000};
+  const auto table =
+      Table::Make({{{"d", Type::kDate, false}, {"p", Type::kTimestamp, false}}, {0}},
+                  {*ColumnData::Copy<int32_t>(days), *ColumnData::Copy<int64_t>(microseconds)});
+  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_TRUE(connection_.CreateTable("t", *table).ok());
+  EXPECT_EQ(Rows("SELECT * FROM t ORDER BY d"),
+            "1970-01-01 | 1969-12-31 23:59:59.999999\n1999-12-31 | 2000-01-01 00:00:00\n");
+  const auto result =
+      connection_.Query("SELECT d, p, p - d AS v FROM t WHERE d > DATE '1990-01-01'");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ((*result->rows.column_data<int32_t>(0))[0], 10956);
+  EXPECT_EQ((*result->rows.column_data<int64_t>(1))[0], 946684800000000);
+  EXPECT_EQ(result->rows.value(0, 0), Value("1999-12-31"));
+  EXPECT_EQ(result->rows.value(0, 2), Value("1 day"));
+  EXPECT_FALSE(result->rows.column_data<int64_t>(2).ok());
+  EXPECT_FALSE(
+      Table::Make({{{"v", Type::kInterval, false}}, {}}, {*ColumnData::Copy<int64_t>(microseconds)})
+          .ok());
+  Run("PREPARE on_day (DATE, INTERVAL) AS SELECT d + $2 FROM t WHERE d = $1");
+  EXPECT_EQ(Rows("EXECUTE on_day('1999-12-31', '1 mon')"), "2000-01-31 00:00:00\n");
+}
+
 TEST_F(PreparedTest, GridsHaveTheirCoordinates) {
   std::vector<float> values(6);
   std::iota(values.begin(), values.end(), 0.0f);

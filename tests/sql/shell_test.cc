@@ -81,6 +81,22 @@ TEST_F(ShellTest, PrintsTablesAsPsqlDoes) {
             "\n");
 }
 
+TEST_F(ShellTest, PrintsDatesAndIntervals) {
+  const std::string sql =
+      " -c " + Quote(
+                   "SELECT DATE '1999-12-31' AS d, TIMESTAMP '2000-02-29 23:59:59.5' AS p, "
+                   "INTERVAL '1 mon -2 days' AS v");
+  EXPECT_EQ(Run(sql).out,
+            "     d      |           p           |       v       \n"
+            "------------+-----------------------+---------------\n"
+            " 1999-12-31 | 2000-02-29 23:59:59.5 | 1 mon -2 days\n"
+            "(1 row)\n"
+            "\n");
+  EXPECT_EQ(Run("--format json" + sql).out,
+            "[\n  {\"d\": \"1999-12-31\", \"p\": \"2000-02-29 23:59:59.5\", "
+            "\"v\": \"1 mon -2 days\"}\n]\n");
+}
+
 TEST_F(ShellTest, PrintsCsvAndJson) {
   const std::string sql =
       " -c " +

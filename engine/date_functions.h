@@ -1,0 +1,57 @@
+// The calendar and arithmetic of dates, timestamps and intervals, and their fields.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "engine/date_time.h"
+#include "engine/date_unit.h"
+
+namespace adjoin {
+
+// A day of the proleptic Gregorian calendar; year 0 is 1 BC.
+struct CivilDay {
+  int64_t year;
+  int month, day;  // from 1
+};
+int64_t DaysFromCivil(CivilDay civil);  // since 1970-01-01; any month carries into the year
+CivilDay CivilFromDays(int64_t days);
+int DaysInMonth(int64_t year, int month);
+
+// Errors of what follows: 22008 "date out of range", "timestamp out of range", "interval out of
+// range".
+
+absl::StatusOr<Date> MakeDate(int32_t year, int32_t month, int32_t day);  // a negative year is BC
+absl::StatusOr<Date> AddDays(Date date, int64_t days);
+absl::StatusOr<Timestamp> TimestampOf(Date date);
+Date DateOf(Timestamp timestamp);
+// Months first (a day past the month's end is its last day), then days, then the time.
+absl::StatusOr<Timestamp> AddInterval(Timestamp timestamp, Interval interval);
+absl::StatusOr<Interval> Difference(Timestamp a, Timestamp b);  // days and time
+absl::StatusOr<Interval> Age(Timestamp a, Timestamp b);         // years, months, days and time
+absl::StatusOr<Interval> Add(Interval a, Interval b);
+absl::StatusOr<Interval> Negate(Interval a);
+// Fractions of months become days, of days time.
+absl::StatusOr<Interval> Multiply(Interval a, double factor);
+absl::StatusOr<Interval> Divide(Interval a, double divisor);  // 22012 for 0
+
+// A field of EXTRACT or date_trunc by its name, in any case.
+struct DateField {
+  DateField() = default;
+  explicit DateField(std::string_view name);
+  std::string name;              // in lower case
+  std::optional<DateUnit> unit;  // none: no such field
+};
+// EXTRACT; no value for a field that an infinity lacks. Errors: 22023 where there is no such field,
+// 0A000 where the type lacks it.
+absl::StatusOr<std::optional<double>> Extract(const DateField& field, Date date);
+absl::StatusOr<std::optional<double>> Extract(const DateField& field, Timestamp timestamp);
+absl::StatusOr<std::optional<double>> Extract(const DateField& field, Interval interval);
+// date_trunc, with the same errors.
+absl::StatusOr<Timestamp> Truncate(const DateField& field, Timestamp timestamp);
+absl::StatusOr<Interval> Truncate(const DateField& field, Interval interval);
+
+}  // namespace adjoin

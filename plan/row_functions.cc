@@ -1,0 +1,202 @@
+#include "plan/row_functions.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/date_functions.h"
+#include "engine/status.h"
+#include "ops/like.h"
+#include "ops/row_function.h"
+#include "ops/scan.h"
+#include "ops/text_functions.h"
+#include "plan/compile_expr.h"
+
+namespace adjoin {
+namespace {
+
+using Text = std::string_view;
+
+// EXTRACT, date_part and date_trunc, whose first argument is nearly always one constant: a batch
+// looks it up once.
+template <typename R, typename T, R (*kFunction)(const DateField&, T)>
+absl::Status RunOnField(const RowCall& call) {
+  Text name;
+  DateField field;
+  return RunRows<R, Text, T>(call, [&](Text field_name, T value) {
+    if (field_name.data() != name.data() || field_name.size() != name.size())
+      field = DateField(name = field_name);
+    return kFunction(field, value);
+  });
+}
+template <typename R, typename T, R (*kFunction)(const DateField&, T)>
+inline constexpr RowFunction kOnField = RowSignature<R, Text, T>(RunOnField<R, T, kFunction>);
+
+using Part = absl::StatusOr<std::optional<double>>;
+template <typename T>
+inline constexpr RowFunction kExtract = kOnField<Part, T, Extract>;
+template <typename T>
+inline constexpr RowFunction kTruncate = kOnField<absl::StatusOr<T>, T, Truncate>;
+
+absl::StatusOr<int32_t> DaysBetween(Date a, Date b) {
+  if (!a.is_finite() || !b.is_finite())
+    return SqlError(sqlstate::kDateTimeOutOfRange, "cannot subtract infinite dates");
+  return a.days - b.days;
+}
+absl::StatusOr<Timestamp> AddToDate(Date date, Interval interval) {
+  ADJOIN_ASSIGN_OR_RETURN(const Timestamp midnight, TimestampOf(date));
+  return AddInterval(midnight, interval);
+}
+absl::StatusOr<Timestamp> TakeFromDate(Date date, Interval interval) {
+  ADJOIN_ASSIGN_OR_RETURN(const Interval negative, Negate(interval));
+  return AddToDate(date, negative);
+}
+absl::StatusOr<Timestamp> TakeFromTimestamp(Timestamp timestamp, Interval interval) {
+  ADJOIN_ASSIGN_OR_RETURN(const Interval negative, Negate(interval));
+  return AddInterval(timestamp, negative);
+}
+absl::StatusOr<Interval> Subtract(Interval a, Interval b) {
+  ADJOIN_ASSIGN_OR_RETURN(const Interval negative, Negate(b));
+  return Add(a, negative);
+}
+
+template <auto kFunction>
+constexpr ScalarFunction Row(Text name, bool infix = false) {
+  return {name,    NullRule::kRows, ScalarOp::kCount,        DerivativeKind::kNone,
+          nullptr, infix,           &kRowFunction<kFunction>};
+}
+constexpr ScalarFunction Row(Text name, const RowFunction& function, bool infix = false) {
+  return {name,    NullRule::kRows, ScalarOp::kCount, DerivativeKind::kNone,
+          nullptr, infix,           &function};
+}
+
+const ScalarFunction kFunctions[] = {
+    Row<text::Concat>("||", true),
+    Row("~~", kLike, true),
+    Row("~~*", kIlike, true),
+    Row<WithBackslash>("like_escape"),
+    Row<text::Length>("length"),
+    Row<text::Length>("char_length"),
+    Row<text::Length>("character_length"),
+    Row<+[](Text s) { return static_cast<int32_t>(s.size()); }>("octet_length"),
+    Row<+[](Text s) { return static_cast<int32_t>(8 * s.size()); }>("bit_length"),
+    Row<text::Lower>("lower"),
+    Row<text::Upper>("upper"),
+    Row<text::Initcap>("initcap"),
+    Row<text::Reverse>("reverse"),
+    Row<text::Replace>("replace"),
+    Row<text::Translate>("translate"),
+    Row<text::Repeat>("repeat"),
+    Row<text::PadLeft>("lpad"),
+    Row<+[](BatchArena& a, Text s, int32_t n) { return text::PadLeft(a, s, n, " "); }>("lpad"),
+    Row<text::PadRight>("rpad"),
+    Row<+[](BatchArena& a, Text s, int32_t n) { return text::PadRight(a, s, n, " "); }>("rpad"),
+    Row<text::Substring>("substring"),
+    Row<text::SubstringFrom>("substring"),
+    Row<text::Substring>("substr"),
+    Row<text::SubstringFrom>("substr"),
+    Row<text::Left>("left"),
+    Row<text::Right>("right"),
+    Row<text::TrimLeft>("ltrim"),
+    Row<+[](Text s) { return text::TrimLeft(s, " "); }>("ltrim"),
+    Row<text::TrimRight>("rtrim"),
+    Row<+[](Text s) { return text::TrimRight(s, " "); }>("rtrim"),
+    Row<text::Trim>("btrim"),
+    Row<+[](Text s) { return text::Trim(s, " "); }>("btrim"),
+    Row<text::Position>("position"),
+    Row<text::Position>("strpos"),
+    Row<text::SplitPart>("split_part"),
+    Row<+[](Text s, Text prefix) { return s.starts_with(prefix); }>("starts_with"),
+    Row<+[](Text s, Text prefix) { return s.starts_with(prefix); }>("^@", true),
+    Row<text::CodePoint>("ascii"),
+    Row<text::Character>("chr"),
+    // Of one type first: beside a quoted literal PostgreSQL takes that.
+    Row<+[](Interval a, Interval b) { return Add(a, b); }>("+", true),
+    Row<+[](Date d, int32_t n) { return AddDays(d, n); }>("+", true),
+    Row<+[](int32_t n, Date d) { return AddDays(d, n); }>("+", true),
+    Row<AddToDate>("+", true),
+    Row<+[](Interval i, Date d) { return AddToDate(d, i); }>("+", true),
+    Row<AddInterval>("+", true),
+    Row<+[](Interval i, Timestamp t) { return AddInterval(t, i); }>("+", true),
+    Row<DaysBetween>("-", true),
+    Row<Difference>("-", true),
+    Row<Subtract>("-", true),
+    Row<+[](Date d, int32_t n) { return AddDays(d, -int64_t{n}); }>("-", true),
+    Row<TakeFromDate>("-", true),
+    Row<TakeFromTimestamp>("-", true),
+    Row<Negate>("-"),
+    Row<Multiply>("*", true),
+    Row<+[](double f, Interval i) { return Multiply(i, f); }>("*", true),
+    Row<Divide>("/", true),
+    Row<TimestampOf>("timestamp"),
+    Row<DateOf>("date"),
+    Row<MakeDate>("make_date"),
+    Row<Age>("age"),
+    Row<+[](Date d) { return d.is_finite(); }>("isfinite"),
+    Row<+[](Timestamp t) { return t.is_finite(); }>("isfinite"),
+    Row("extract", kExtract<Date>),
+    Row("extract", kExtract<Timestamp>),
+    Row("extract", kExtract<Interval>),
+    Row("date_part", kExtract<Date>),
+    Row("date_part", kExtract<Timestamp>),
+    Row("date_part", kExtract<Interval>),
+    Row("date_trunc", kTruncate<Timestamp>),
+    Row("date_trunc", kTruncate<Interval>),
+};
+
+// 2: as it is, 1: by a cast that PostgreSQL makes unasked, 0: not at all.
+int Fit(std::optional<TypeId> from, TypeId to) {
+  if (from == to) return 2;
+  const bool integers = from.has_value() && IsInteger(*from) && IsInteger(to) && *from < to;
+  const bool to_double = from.has_value() && IsNumeric(*from) && to == TypeId::kFloat64;
+  const bool midnight = from == TypeId::kDate && to == TypeId::kTimestamp;
+  return !from.has_value() || integers || to_double || midnight ? 1 : 0;
+}
+
+// The value of a call of constants; nullptr where it cannot be computed or is an error, which is
+// raised when, and only if, the call is run.
+ExprRef Folded(const ExprRef& call) {
+  for (const ExprRef& arg : call->args) {
+    if (arg->kind != ExprKind::kConstant) return nullptr;
+  }
+  const absl::StatusOr<CompiledExpr> compiled = CompileExprs(std::array{call}, {}, {});
+  if (!compiled.ok()) return nullptr;
+  ExprScratch scratch;
+  compiled->Prepare(scratch, 1, {});
+  if (!compiled->Run(scratch, {}, 1).ok()) return nullptr;
+  return ConstantExpr(SingleValue(*compiled, scratch, 0), call->type);
+}
+
+}  // namespace
+
+const ScalarFunction* FindRowFunction(std::string_view name,
+                                      std::span<const std::optional<TypeId>> args) {
+  const bool numbers = std::ranges::all_of(
+      args, [](const std::optional<TypeId>& t) { return !t.has_value() || IsArrayType(*t); });
+  if (numbers && FindFunction(name) != nullptr) return nullptr;
+  const ScalarFunction* best = nullptr;
+  int best_fit = 0;
+  for (const ScalarFunction& f : kFunctions) {
+    if (f.name != name || f.rows->num_args != static_cast<int>(args.size())) continue;
+    int fit = 1;
+    for (size_t i = 0; i < args.size() && fit > 0; ++i) {
+      const int one = Fit(args[i], f.rows->args[i]);
+      fit = one == 0 ? 0 : fit + one;
+    }
+    if (fit > best_fit) best = &f, best_fit = fit;
+  }
+  return best;
+}
+
+bool IsRowFunction(std::string_view name) {
+  return std::ranges::any_of(kFunctions, [&](const ScalarFunction& f) { return f.name == name; });
+}
+
+ExprRef CallRowFunction(const ScalarFunction* function, std::vector<ExprRef> args) {
+  for (size_t i = 0; i < args.size(); ++i) args[i] = CastTo(args[i], function->rows->args[i]);
+  const ExprRef call = CallExpr(function, std::move(args), function->rows->result);
+  const ExprRef folded = Folded(call);
+  return folded != nullptr ? folded : call;
+}
+
+}  // namespace adjoin

@@ -1,0 +1,136 @@
+#include <utility>
+
+#include "tests/differential/generate_query.h"
+
+namespace adjoin {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+Sql QueryGenerator::TextExpr(const Scope& scope, int depth) {
+  const auto sub = [&] { return Expr(kText, scope, depth - 1); };
+  const auto number = [&](int low, int high) { return std::to_string(choice_.Between(low, high)); };
+  switch (choice_.Below(11)) {
+    case 0:
+      return Node(kText, {sub(), " || ", sub()});
+    case 1:
+      return Node(kText,
+                  {choice_.Of(Texts{"lower(", "upper(", "initcap(", "reverse("}), sub(), ")"});
+    case 2:
+      return Node(kText, {sub(), " || ", Expr(choice_.Of(Types{kInteger, kBoolean}), scope, 0)});
+    case 3:
+      return Node(kText,
+                  {"substring(", sub(), ", ", number(-2, 4), Optional({", ", number(0, 4)}), ")"});
+    case 4:
+      return Node(kText,
+                  {choice_.Chance(50) ? "left(" : "right(", sub(), ", ", number(-3, 4), ")"});
+    case 5:
+      return Node(kText, {choice_.Chance(50) ? "lpad(" : "rpad(", sub(), ", ", number(-1, 7),
+                          Optional({", ", sub()}), ")"});
+    case 6:
+      return Node(kText, {choice_.Of(Texts{"ltrim(", "rtrim(", "btrim("}), sub(),
+                          Optional({", ", sub()}), ")"});
+    case 7:
+      return Node(kText, {choice_.Chance(50) ? "replace(" : "translate(", sub(), ", ", sub(), ", ",
+                          sub(), ")"});
+    case 8:
+      return Node(kText, {"repeat(", sub(), ", ", number(-1, 3), ")"});
+    case 9:
+      return Node(
+          kText, {"split_part(", sub(), ", ", sub(), ", ", choice_.Of(Texts{"1", "2", "-1"}), ")"});
+    default:
+      return Cast(
+          Expr(choice_.Of(Types{kInteger, kBigInt, kBoolean, kDate, kTimestamp}), scope, depth - 1),
+          kText);
+  }
+}
+
+Sql QueryGenerator::TextMeasure(const Scope& scope, int depth) {
+  const auto sub = [&] { return Expr(kText, scope, depth - 1); };
+  if (choice_.Chance(30)) return Node(kInteger, {"strpos(", sub(), ", ", sub(), ")"});
+  return Node(kInteger, {choice_.Of(Texts{"length(", "octet_length(", "ascii("}), sub(), ")"});
+}
+
+Sql QueryGenerator::TextPredicate(const Scope& scope, int depth) {
+  const auto sub = [&] { return Expr(kText, scope, depth - 1); };
+  if (choice_.Chance(15)) return Node(kBoolean, {"starts_with(", sub(), ", ", sub(), ")"});
+  static const Texts kOperators = {" LIKE ", " NOT LIKE ", " ILIKE ", " NOT ILIKE "};
+  static const Texts kPatterns = {"'%a%'", "'_'",     "'%'",   "'a%'", "'%_b'",     "''",
+                                  "'__%'", "'%\\%%'", "'a%b'", "'B'",  "'%\u20ac%'"};
+  // A pattern that ends in an escape is an error.
+  if (choice_.Chance(25))
+    return Node(kBoolean, {sub(), choice_.Of(kOperators), "replace(", sub(), ", '\\', '')"});
+  return Node(kBoolean, {sub(), choice_.Of(kOperators), choice_.Of(kPatterns),
+                         Optional({choice_.Of(Texts{" ESCAPE ''", " ESCAPE 'a'"})})});
+}
+
+Sql QueryGenerator::DateExpr(const Scope& scope, int depth) {
+  switch (choice_.Below(4)) {
+    case 0:
+      return Cast(Expr(kTimestamp, scope, depth - 1), kDate);
+    case 1:
+      return Node(kDate, {"make_date(", choice_.Of(Texts{"2000", "1999", "4"}), ", ",
+                          std::to_string(choice_.Between(1, 12)), ", ",
+                          std::to_string(choice_.Between(1, 28)), ")"});
+    default:
+      return Node(kDate, {Expr(kDate, scope, depth - 1), choice_.Chance(50) ? " + " : " - ", "(",
+                          Expr(kInteger, scope, depth - 1), " % 1009)"});
+  }
+}
+
+Sql QueryGenerator::TimestampExpr(const Scope& scope, int depth) {
+  switch (choice_.Below(4)) {
+    case 0:
+      return Cast(Expr(kDate, scope, depth - 1), kTimestamp);
+    case 1:
+      return Node(kTimestamp, {"date_trunc(",
+                               choice_.Of(Texts{"'century'", "'year'", "'quarter'", "'month'",
+                                                "'week'", "'day'", "'hour'", "'milliseconds'"}),
+                               ", ", Expr(kTimestamp, scope, depth - 1), ")"});
+    default:
+      return Node(kTimestamp,
+                  {Expr(choice_.Of(Types{kDate, kTimestamp}), scope, depth - 1),
+                   choice_.Chance(50) ? " + " : " - ", Expr(kInterval, scope, depth - 1)});
+  }
+}
+
+Sql QueryGenerator::IntervalExpr(const Scope& scope, int depth) {
+  const auto sub = [&] { return Expr(kInterval, scope, depth - 1); };
+  switch (choice_.Below(6)) {
+    case 0:
+      return Node(kInterval, {sub(), choice_.Chance(50) ? " + " : " - ", sub()});
+    case 1:
+      return Node(kInterval, {"- (", sub(), ")"});
+    case 2:
+      return Node(kInterval, {sub(), choice_.Of(Texts{" * 2", " * 0.5", " * (-1.25)", " / 4"})});
+    case 3:
+      return Node(kInterval, {"age(", Expr(kTimestamp, scope, depth - 1), ", ",
+                              Expr(kTimestamp, scope, depth - 1), ")"});
+    case 4:
+      return Node(kInterval,
+                  {"date_trunc(", choice_.Of(Texts{"'year'", "'month'", "'day'", "'hour'"}), ", ",
+                   sub(), ")"});
+    default:
+      return Node(kInterval, {Expr(kTimestamp, scope, depth - 1), " - ",
+                              Expr(choice_.Of(Types{kTimestamp, kDate}), scope, depth - 1)});
+  }
+}
+
+Sql QueryGenerator::DatePart(const Scope& scope, int depth) {
+  Texts fields = {"'year'", "'quarter'", "'month'", "'day'", "'decade'", "'century'"};
+  const SqlType of = choice_.Of(Types{kDate, kTimestamp, kInterval});
+  if (of != kInterval) {
+    for (const char* field : {"'week'", "'dow'", "'isodow'", "'doy'", "'isoyear'", "'julian'"})
+      fields.emplace_back(field);
+  }
+  if (of != kDate) {
+    for (const char* field : {"'hour'", "'minute'", "'second'", "'milliseconds'"})
+      fields.emplace_back(field);
+  }
+  fields.emplace_back("'epoch'");
+  return Node(kDouble, {"date_part(", choice_.Of(fields), ", ", Expr(of, scope, depth - 1), ")"});
+}
+
+}  // namespace adjoin
