@@ -70,7 +70,7 @@ absl::StatusOr<Workload> Init(const Options& options) {
   workload.create = [tables, options](api::Connection& connection) {
     return ForEach(connection, tables, [&](const RandomTable& table) {
       return absl::StrCat("CREATE TABLE ", table.name, " (i BIGINT, j BIGINT, val ",
-                          options.SqlType(), ", PRIMARY KEY (i, j))");
+                          std::string(options.SqlType()), ", PRIMARY KEY (i, j))");
     });
   };
   workload.reset = [tables](api::Connection& connection) {
@@ -79,7 +79,7 @@ absl::StatusOr<Workload> Init(const Options& options) {
     });
   };
   if (options.dtype == "f32") {
-    const auto squares = [](std::string_view table) {
+    const auto squares = [](const std::string& table) {
       return absl::StrCat("SELECT SUM(val::DOUBLE PRECISION * val) FROM ", table);
     };
     workload.after = {{squares("h0_k_v"), kSquaresOfK}, {squares("h0_down_u"), kSquaresOfDown}};

@@ -39,6 +39,14 @@ class Walk {
   int64_t offset_ = 0;
 };
 
+bool IsDense(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides) {
+  int64_t step = 1;
+  for (size_t d = extents.size(); d-- > 0; step *= extents[d]) {
+    if (extents[d] != 1 && strides[d] != step) return false;
+  }
+  return true;
+}
+
 // Calls f(row, offset) for every row kept.
 template <typename F>
 void ForEachRow(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides,
@@ -78,10 +86,10 @@ absl::StatusOr<ColumnRef> GridRowsStep::MakeColumn(const RunState& state,
         column.type, rows, Column::Coordinates{column.origin, extents_[axis], inner}, state.budget);
   }
   const auto base = static_cast<size_t>(column.address.base);
-  if (column.axis < 0 && !column.nullable && base < state.results.size() &&
-      state.results[base] != nullptr) {
+  const bool as_it_lies =
+      column.axis < 0 && !column.nullable && kept == nullptr && IsDense(extents_, column.strides);
+  if (as_it_lies && base < state.results.size() && state.results[base] != nullptr)
     return std::make_shared<const Column>(column.type, rows, state.results[base], nullptr);
-  }
   ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values,
                           Buffer::Allocate(rows * WidthOf(column.type), state.budget));
   std::vector<int64_t> coordinate(extents_.size(), 0);

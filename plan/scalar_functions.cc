@@ -86,11 +86,11 @@ ExprRef DErf(const ExprRef& y, const Args& a, int) {
 }
 ExprRef DErfc(const ExprRef& y, const Args& a, int i) { return Neg(DErf(y, a, i)); }
 
-// Of (low, high, word) and (scale, word). Where JAX's max(low, ...) would choose low they are
-// equal.
+// Of (low, high, word) and (scale, word). Where high is below low the value is low.
 ExprRef DRandomUniform(const ExprRef& y, const Args& a, int i) {
   const ExprRef unit = CallNamed("random_uniform", {C(0, y), C(1, y), a[2]}, y->type);
-  return i == 0 ? Sub(C(1, y), unit) : unit;
+  const ExprRef is_low = CallNamed("<", {a[1], a[0]}, TypeId::kBool);
+  return CaseExpr({is_low, C(i == 0 ? 1 : 0, y), i == 0 ? Sub(C(1, y), unit) : unit});
 }
 ExprRef DRandomNormal(const ExprRef& y, const Args& a, int) {
   return CallNamed("random_normal", {C(1, y), a[1]}, y->type);
