@@ -104,6 +104,13 @@ absl::StatusOr<std::shared_ptr<Buffer>> Resize(const std::shared_ptr<Buffer>& ol
 
 }  // namespace
 
+const ColumnStatistics& Column::statistics() const {
+  std::call_once(statistics_once_, [this] {
+    statistics_ = std::make_unique<const ColumnStatistics>(ComputeStatistics(*this));
+  });
+  return *statistics_;
+}
+
 int32_t Dictionary::Intern(std::string_view text) {
   if (const auto found = codes_.find(text); found != codes_.end()) return found->second;
   storage_.push_back(std::make_unique<std::string>(text));

@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "engine/buffer.h"
+#include "engine/statistics.h"
 #include "engine/types.h"
 
 namespace adjoin {
@@ -79,6 +80,8 @@ class Column {
   const std::shared_ptr<const Dictionary>& dictionary() const { return dictionary_; }
   std::string_view text(int64_t row) const { return dictionary_->at(values<int32_t>()[row]); }
   Value value(int64_t row) const;
+  // Computed when first asked for, and kept: two passes over the values.
+  const ColumnStatistics& statistics() const;
 
  private:
   struct Computed {
@@ -96,6 +99,8 @@ class Column {
   std::unique_ptr<Computed> computed_;
   std::shared_ptr<const Buffer> validity_;
   std::shared_ptr<const Dictionary> dictionary_;
+  mutable std::once_flag statistics_once_;
+  mutable std::unique_ptr<const ColumnStatistics> statistics_;
 };
 using ColumnRef = std::shared_ptr<const Column>;
 

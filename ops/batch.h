@@ -17,6 +17,14 @@ struct Batch {
   int64_t first_row = -1;
 };
 
+// The values of a vector from row `begin` on.
+Vector Slice(const Vector& v, int64_t begin);
+
+// The same TEXT with its strings as elements, which codes may stand for; other types as they are.
+Vector WithViews(const Vector& v, int64_t n, BatchArena& arena);
+// The string of a TEXT vector's row that is not NULL.
+std::string_view TextAt(const Vector& v, int64_t row);
+
 // The `n` values of `from` at `rows`, in memory of `arena`.
 Vector Gather(const Vector& from, const int32_t* rows, int64_t n, BatchArena& arena);
 

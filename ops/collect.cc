@@ -23,7 +23,7 @@ struct CollectShared final : SharedState {
 struct CollectBlock final : LocalState {
   ExprScratch scratch;
   KeyScratch lookup;
-  KeyTable rows{{TypeId::kInt64}, false};
+  KeyTable rows{{TypeId::kInt64}};
   Sums sums;
   std::vector<int64_t> left_rows, groups;
   std::vector<int32_t> matched;

@@ -8,12 +8,27 @@
 namespace adjoin {
 namespace {
 
+// A dictionary of more strings is not kept for a column: who reads or exports it may look at all.
+constexpr int64_t kMostEntriesARow = 4;
+
 const uint8_t* ReadValidity(const Column& column, int64_t begin, int64_t n, BatchArena& arena) {
   if (!column.has_nulls()) return nullptr;
   const uint8_t* bits = column.validity_buffer()->as<uint8_t>();
   uint8_t* valid = arena.Make<uint8_t>(n);
   for (int64_t i = 0; i < n; ++i) valid[i] = (bits[(begin + i) >> 3] >> ((begin + i) & 7)) & 1;
   return valid;
+}
+
+// One bit a row; null where there is no NULL.
+absl::StatusOr<std::shared_ptr<Buffer>> PackValidity(const uint8_t* valid, int64_t n,
+                                                     const std::shared_ptr<MemoryBudget>& budget) {
+  if (valid == nullptr || n == 0 || std::memchr(valid, 0, static_cast<size_t>(n)) == nullptr)
+    return std::shared_ptr<Buffer>();
+  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer, Buffer::Allocate((n + 7) / 8, budget));
+  auto* bits = buffer->mutable_as<uint8_t>();
+  std::memset(bits, 0, static_cast<size_t>((n + 7) / 8));
+  for (int64_t i = 0; i < n; ++i) bits[i >> 3] |= static_cast<uint8_t>((valid[i] & 1) << (i & 7));
+  return buffer;
 }
 
 template <typename T>
@@ -36,12 +51,7 @@ Vector ReadColumn(const Column& column, int64_t begin, int64_t n, BatchArena& ar
     out.data = static_cast<const std::byte*>(column.data()) + begin * VectorWidth(column.type());
     return out;
   }
-  std::string_view* text = arena.Make<std::string_view>(n);
-  const int32_t* codes = column.values<int32_t>() + begin;
-  const Dictionary& dictionary = *column.dictionary();
-  for (int64_t i = 0; i < n; ++i)
-    text[i] = out.is_null(i) ? std::string_view() : dictionary.at(codes[i]);
-  out.data = text, out.codes = codes, out.column = &column;
+  out.codes = column.values<int32_t>() + begin, out.column = &column;
   return out;
 }
 
@@ -54,14 +64,8 @@ Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool o
     out.valid = valid;
   }
   if (column.type() == TypeId::kText) {
-    std::string_view* text = arena.Make<std::string_view>(n);
-    const int32_t* codes = column.values<int32_t>();
-    const Dictionary& dictionary = *column.dictionary();
-    const int32_t* taken = TakeValues(codes, rows, n, arena.Make<int32_t>(n));
-    for (int64_t i = 0; i < n; ++i) {
-      text[i] = out.is_null(i) ? std::string_view() : dictionary.at(taken[i]);
-    }
-    out.data = text, out.codes = taken, out.column = &column;
+    out.codes = TakeValues(column.values<int32_t>(), rows, n, arena.Make<int32_t>(n));
+    out.column = &column;
     return out;
   }
   WithElementType(column.type(), [&](auto zero) {
@@ -91,6 +95,10 @@ class FlatEvaluation {
       } else {
         column.data_.resize(static_cast<size_t>(rows * VectorWidth(column.vector_.type)));
         column.vector_.data = column.data_.data();
+        if (exprs_.output_input(i) >= 0) {  // text: its codes are there already
+          column.vector_.column = table_.column(exprs_.output_input(i)).get();
+          column.vector_.codes = column.vector_.column->values<int32_t>();
+        }
       }
       column.valid_.assign(static_cast<size_t>(rows), 1);
       column.text_.resize(static_cast<size_t>(blocks));
@@ -128,7 +136,7 @@ class FlatEvaluation {
         inputs[c] = ReadColumn(*table_.column(c), begin, n, arena);
       ADJOIN_RETURN_IF_ERROR(exprs_.Run(scratch, inputs, n));
       for (int i = 0; i < exprs_.num_outputs(); ++i)
-        Store(i, exprs_.output(scratch, i), begin, n, block);
+        Store(i, WithViews(exprs_.output(scratch, i), n, arena), begin, n, block);
     }
     return absl::OkStatus();
   }
@@ -166,6 +174,12 @@ std::vector<Vector> VectorsOf(const std::vector<FlatColumn>& columns) {
   return result;
 }
 
+// Room for four times as much: a chunk of a block grows from one batch to 64.
+void ColumnChunk::Grow(int64_t bytes) {
+  const size_t needed = data_.size() + static_cast<size_t>(bytes);
+  if (needed > data_.capacity()) data_.reserve(std::max(needed, 4 * data_.size()));
+}
+
 void ColumnChunk::Append(const Vector& values, int64_t n) {
   if (values.valid != nullptr) {
     valid_.resize(static_cast<size_t>(length_), 1);
@@ -177,6 +191,7 @@ void ColumnChunk::Append(const Vector& values, int64_t n) {
     AppendText(values, n);
   } else {
     const auto* bytes = values.as<std::byte>();
+    Grow(n * VectorWidth(type_));
     data_.insert(data_.end(), bytes, bytes + n * VectorWidth(type_));
   }
   length_ += n;
@@ -215,6 +230,7 @@ void ColumnChunk::AppendText(const Vector& values, int64_t n) {
     if (length_ == 0) borrowed_ = values.column->dictionary();
     if (borrowed_ == values.column->dictionary()) {
       const auto* bytes = reinterpret_cast<const std::byte*>(values.codes);
+      Grow(n * static_cast<int64_t>(sizeof(int32_t)));
       data_.insert(data_.end(), bytes, bytes + n * static_cast<int64_t>(sizeof(int32_t)));
       return;
     }
@@ -224,7 +240,7 @@ void ColumnChunk::AppendText(const Vector& values, int64_t n) {
   data_.resize(old + static_cast<size_t>(n) * sizeof(int32_t));
   auto* codes = reinterpret_cast<int32_t*>(data_.data() + old);
   for (int64_t i = 0; i < n; ++i) {
-    codes[i] = values.is_null(i) ? 0 : Intern(values.as<std::string_view>()[i]);
+    codes[i] = values.is_null(i) ? 0 : Intern(TextAt(values, i));
   }
 }
 
@@ -242,8 +258,8 @@ std::shared_ptr<const Dictionary> ColumnAssembler::BorrowedByAll(int64_t rows) c
   for (const ColumnChunk& chunk : chunks_) {
     if (chunk.borrowed_ != first) return nullptr;
   }
-  // Not for a few rows: who reads or exports a column may look at all of its dictionary.
-  if (first == nullptr || first->size() == 0 || first->size() > 4 * rows) return nullptr;
+  if (first == nullptr || first->size() == 0 || first->size() > kMostEntriesARow * rows)
+    return nullptr;
   return first;
 }
 
@@ -317,6 +333,14 @@ absl::StatusOr<ColumnRef> ColumnAssembler::Finish(const std::shared_ptr<MemoryBu
 
 absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n,
                                      const std::shared_ptr<MemoryBudget>& budget) {
+  if (values.type != TypeId::kText) {
+    const int64_t bytes = n * VectorWidth(values.type);
+    ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> data, Buffer::Allocate(bytes, budget));
+    if (n > 0) std::memcpy(data->mutable_data(), values.data, static_cast<size_t>(bytes));
+    ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> validity,
+                            PackValidity(values.valid, n, budget));
+    return std::make_shared<const Column>(values.type, n, std::move(data), std::move(validity));
+  }
   ColumnChunk chunk(values.type);
   chunk.Append(values, n);
   ColumnAssembler assembler(values.type);
@@ -327,6 +351,10 @@ absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n,
 absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,
                                    const std::shared_ptr<MemoryBudget>& budget) {
   const int64_t n = static_cast<int64_t>(rows.size());
+  if (column.dictionary() != nullptr && column.dictionary()->size() > kMostEntriesARow * n) {
+    BatchArena arena;
+    return MakeColumn(GatherColumn(column, rows.data(), n, /*outer=*/true, arena), n, budget);
+  }
   ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values,
                           Buffer::Allocate(n * WidthOf(column.type()), budget));
   const TypeId stored = column.type() == TypeId::kText ? TypeId::kInt32 : column.type();

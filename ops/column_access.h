@@ -16,11 +16,10 @@
 
 namespace adjoin {
 
-// Rows [begin, begin + n) of a column. Numbers are borrowed from it; text is views of its
-// dictionary.
+// Rows [begin, begin + n) of a column. Numbers are borrowed from it; text is codes alone.
 Vector ReadColumn(const Column& column, int64_t begin, int64_t n, BatchArena& arena);
 
-// The given rows of a column; where `outer`, row -1 is NULL. Text is views of the dictionary.
+// The given rows of a column; where `outer`, row -1 is NULL. Text is codes alone.
 Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool outer,
                     BatchArena& arena);
 
@@ -57,6 +56,7 @@ class ColumnChunk {
 
  private:
   friend class ColumnAssembler;
+  void Grow(int64_t bytes);
   int32_t Intern(std::string_view text);
   void AppendText(const Vector& values, int64_t n);
   void LeaveBorrowed();
@@ -98,7 +98,8 @@ class ColumnAssembler {
 absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n,
                                      const std::shared_ptr<MemoryBudget>& budget);
 
-// The given rows (-1: NULL) of a column as a new column, with the same dictionary.
+// The given rows (-1: NULL) of a column as a new column, with the same dictionary but for a few
+// rows of many strings.
 absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,
                                    const std::shared_ptr<MemoryBudget>& budget);
 

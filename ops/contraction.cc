@@ -189,11 +189,6 @@ class PairRun {
   int64_t pairs_ = 0;
 };
 
-Vector Slice(const Vector& v, int64_t begin) {
-  return {v.type, v.as<std::byte>() + begin * VectorWidth(v.type),
-          v.valid == nullptr ? nullptr : v.valid + begin};
-}
-
 // The values of one side's key for every group, by the group's id on that side.
 Vector KeyOfGroups(const KeyTable& table, int number, const std::vector<int64_t>& ids,
                    BatchArena& arena) {

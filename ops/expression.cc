@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/status.h"
+#include "ops/batch.h"
 #include "ops/expression_runner.h"
 
 namespace adjoin {
@@ -80,7 +81,8 @@ absl::Status CompiledExpr::Run(ExprScratch& scratch, std::span<const Vector> col
   for (size_t i = 0; i < program_.size(); ++i) {
     const ExprInstruction& in = program_[i];
     if (in.op == ExprOpcode::kInput) {
-      scratch.values_[i] = columns[static_cast<size_t>(in.index)];
+      const Vector& column = columns[static_cast<size_t>(in.index)];
+      scratch.values_[i] = in.is_read ? WithViews(column, n, scratch.text_) : column;
     } else if (absl::Status status = runner.Execute(i); !status.ok()) {
       return status;
     }

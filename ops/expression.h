@@ -60,8 +60,9 @@ struct ExprInstruction {
   TypeId operand;  // of the arguments, where the operation looks
   ScalarOp scalar_op = ScalarOp::kCount;
   int args[3] = {-1, -1, -1};
-  int active = -1;  // the mask that errors obey; -1: every row
-  int index = -1;   // kInput: column; kParameter: number; kConstant: in constants_
+  int active = -1;       // the mask that errors obey; -1: every row
+  bool is_read = false;  // kInput: by an instruction, not only as an output
+  int index = -1;        // kInput: column; kParameter: number; kConstant: in constants_
   ScalarKernel kernel = nullptr;
 };
 

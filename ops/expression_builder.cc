@@ -262,6 +262,7 @@ CompiledExpr ExprBuilder::Build() && {
     ExprInstruction in = program_[i];
     for (int& arg : in.args) arg = arg < 0 ? -1 : renumbered[arg];
     if (in.active >= 0) in.active = renumbered[in.active];
+    ForEachArg(in, [&](int arg) { result.program_[static_cast<size_t>(arg)].is_read = true; });
     renumbered[i] = static_cast<int>(result.program_.size());
     if (in.op == ExprOpcode::kInput) result.input_columns_.push_back(in.index);
     result.program_.push_back(in);

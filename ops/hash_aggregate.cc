@@ -19,13 +19,16 @@ struct Groups {
       accumulators.push_back(MakeAccumulator(aggregate.kind, arg, aggregate.result));
       distinct.push_back(aggregate.distinct ? MakeSeen(spec, aggregate) : nullptr);
     }
+    keys.BorrowCodes();
     if (spec.num_keys == 0) Resize(1);
   }
   static std::unique_ptr<KeyTable> MakeSeen(const HashAggregateSpec& spec,
                                             const AggregateSpec& aggregate) {
     std::vector<TypeId> types = {TypeId::kInt64, spec.exprs.output_type(aggregate.arg)};
     if (aggregate.second >= 0) types.push_back(spec.exprs.output_type(aggregate.second));
-    return std::make_unique<KeyTable>(std::move(types));
+    auto seen = std::make_unique<KeyTable>(std::move(types));
+    seen->BorrowCodes();
+    return seen;
   }
   static std::vector<TypeId> KeyTypes(const HashAggregateSpec& spec) {
     std::vector<TypeId> types;
@@ -76,10 +79,10 @@ struct Arguments {
   std::span<const Vector> span() const { return {vectors, count}; }
 };
 Arguments ArgumentsOf(const CompiledExpr& exprs, const ExprScratch& scratch,
-                      const AggregateSpec& aggregate) {
+                      const AggregateSpec& aggregate, int64_t n, BatchArena& arena) {
   Arguments out;
   for (int output : {aggregate.arg, aggregate.second}) {
-    if (output >= 0) out.vectors[out.count++] = exprs.output(scratch, output);
+    if (output >= 0) out.vectors[out.count++] = WithViews(exprs.output(scratch, output), n, arena);
   }
   return out;
 }
@@ -122,6 +125,7 @@ void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t
       is_new[i] = ids[i] == next_new ? 1 : 0;
       next_new += is_new[i];
     }
+    for (Vector& key : keys) key = WithViews(key, n, arena);
     accumulator.Update(std::span(keys).subspan(1), is_new, groups, n);
   }
 }
@@ -163,7 +167,8 @@ absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&,
     const AggregateSpec& aggregate = spec_.aggregates[a];
     const uint8_t* take =
         TakenRows(spec_.exprs, block.scratch, aggregate.filter, batch.rows, block.arena);
-    const Arguments args = ArgumentsOf(spec_.exprs, block.scratch, aggregate);
+    const Arguments args =
+        ArgumentsOf(spec_.exprs, block.scratch, aggregate, batch.rows, block.arena);
     if (aggregate.distinct) {
       NoteDistinct(*groups.distinct[a], args.span(), take, ids, batch.rows, block.arena);
     } else {

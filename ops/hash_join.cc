@@ -40,6 +40,8 @@ class Probe {
   absl::Status Run() {
     ADJOIN_RETURN_IF_ERROR(FindKeys());
     if (IsPairless(spec_.type) && !spec_.residual.has_value()) return EmitByExistence();
+    if (build_.index->ids_are_rows() && !IsPairless(spec_.type) && !spec_.residual.has_value())
+      return EmitOnlyMatches();
     for (int64_t row = 0; row < in_.rows; ++row) {
       if (state_.ids[row] < 0) continue;
       const JoinIndex::Rows matches = build_.index->RowsOf(state_.ids[row]);
@@ -79,6 +81,17 @@ class Probe {
       const bool unknown = null_aware && state_.key_columns[0].is_null(row);
       const bool keep = spec_.type == JoinType::kSemi ? found : !found && !unknown;
       if (keep) state_.out_left[num_out_++] = static_cast<int32_t>(row);
+    }
+    return Flush();
+  }
+
+  // Where no left row has two matches.
+  absl::Status EmitOnlyMatches() {
+    const bool outer = IsOuter(spec_.type);
+    for (int64_t row = 0; row < in_.rows; ++row) {
+      state_.out_left[num_out_] = static_cast<int32_t>(row);
+      state_.out_right[num_out_] = state_.ids[row];
+      num_out_ += outer || state_.ids[row] >= 0 ? 1 : 0;
     }
     return Flush();
   }
@@ -158,6 +171,7 @@ class Probe {
     num_out_ = 0;
     if (n == 0) return absl::OkStatus();
     state_.out_arena.Reset();
+    if (spec_.rows_only) return EmitRows(n);
     every_row_once_ = n == in_.rows;
     for (int64_t i = 0; i < n && every_row_once_; ++i) every_row_once_ = state_.out_left[i] == i;
     for (size_t c = 0; c < spec_.output.size(); ++c) {
@@ -170,6 +184,14 @@ class Probe {
       }
     }
     return next_(Batch{n, state_.out_columns, -1});
+  }
+
+  absl::Status EmitRows(int64_t n) {
+    int64_t* left = state_.out_arena.Make<int64_t>(n);
+    for (int64_t i = 0; i < n; ++i) left[i] = in_.first_row + state_.out_left[i];
+    const Vector columns[] = {{TypeId::kInt64, left, nullptr},
+                              {TypeId::kInt64, state_.out_right.data(), nullptr}};
+    return next_(Batch{n, columns, -1});
   }
 
   Vector PairColumn(int column, const int32_t* left, const int64_t* right, int64_t n, bool outer,

@@ -30,6 +30,9 @@ struct HashJoinSpec {
   std::vector<int> right_columns;
   std::optional<CompiledExpr> residual;  // over a pair
   std::vector<int> output;               // columns of a pair; semi and anti joins: of the batch
+  // In place of `output`: the source's row of the left side and the row of the right table (-1:
+  // NULLs), two BIGINTs. REQUIRES: batches are consecutive rows of the source.
+  bool rows_only = false;
 };
 
 // Output: left rows in order, a row's matches in right row order.

@@ -15,11 +15,6 @@ std::vector<TypeId> OutputTypes(const CompiledExpr& exprs) {
   return types;
 }
 
-Vector Slice(const Vector& v, int64_t begin) {
-  return {v.type, v.as<std::byte>() + begin * VectorWidth(v.type),
-          v.valid == nullptr ? nullptr : v.valid + begin};
-}
-
 }  // namespace
 
 bool FindNullKeys(std::span<const Vector> keys, const std::vector<bool>& null_safe, int64_t n,
@@ -35,9 +30,7 @@ bool FindNullKeys(std::span<const Vector> keys, const std::vector<bool>& null_sa
 }
 
 JoinIndex::JoinIndex(std::vector<TypeId> types, std::vector<bool> null_safe)
-    : null_safe_(std::move(null_safe)),
-      any_null_safe_(std::find(null_safe_.begin(), null_safe_.end(), true) != null_safe_.end()),
-      table_(std::move(types), any_null_safe_) {}
+    : null_safe_(std::move(null_safe)), table_(std::move(types)) {}
 
 absl::StatusOr<std::unique_ptr<JoinIndex>> JoinIndex::Build(const JoinKeys& keys,
                                                             const Table& table, const RunState& run,
@@ -87,6 +80,15 @@ void JoinIndex::Add(std::span<const Vector> keys, int64_t num_rows, int64_t batc
 void JoinIndex::GroupRows() {
   const bool keyless = null_safe_.empty();
   const int64_t keys = keyless ? (id_of_row_.empty() ? 0 : 1) : table_.size();
+  const auto num_rows = static_cast<int64_t>(id_of_row_.size());
+  ids_are_rows_ = !keyless && keys == num_rows;
+  if (ids_are_rows_) {
+    offsets_.resize(static_cast<size_t>(num_rows) + 1);
+    std::iota(offsets_.begin(), offsets_.end(), 0);
+    rows_.assign(offsets_.begin(), offsets_.end() - 1);
+    id_of_row_ = {};
+    return;
+  }
   offsets_.assign(static_cast<size_t>(keys) + 1, 0);
   for (int64_t id : id_of_row_) {
     if (id >= 0) ++offsets_[id + 1];

@@ -37,6 +37,8 @@ class JoinIndex {
   Rows RowsOf(int64_t id) const {
     return {rows_.data() + offsets_[id], rows_.data() + offsets_[id + 1]};
   }
+  // Whether every row has a key of its own, and its id is the row's number.
+  bool ids_are_rows() const { return ids_are_rows_; }
   int64_t num_keys() const { return static_cast<int64_t>(offsets_.size()) - 1; }
   double rows_per_key() const {
     return num_keys() == 0 ? 0 : double(rows_.size()) / double(num_keys());
@@ -49,13 +51,13 @@ class JoinIndex {
   void Add(std::span<const Vector> keys, int64_t num_rows, int64_t batch_rows);
   void GroupRows();
   std::vector<bool> null_safe_;
-  bool any_null_safe_ = false;
   KeyTable table_;
   std::vector<int64_t> id_of_row_;  // while building; -1: left out
   std::unique_ptr<BudgetCharge> charge_;
   std::vector<uint32_t> offsets_;
   std::vector<uint32_t> rows_;
   int64_t rows_with_nulls_ = 0;
+  bool ids_are_rows_ = false;
 };
 
 // Clears `valid_rows[r]` where a key that is not null-safe is NULL; returns whether any was.

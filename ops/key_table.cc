@@ -3,136 +3,124 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-#include "absl/hash/hash.h"
-#include "absl/strings/string_view.h"
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
+#include "ops/batch.h"
 
 namespace adjoin {
 namespace {
 
-// Ranges up to this many keys are worth an array whatever their number; larger ones when they are
-// filled to 1/8.
-constexpr int64_t kAlwaysDense = 1 << 14;
+// Words up to this many bits are worth an array whatever the number of keys (64 KiB of ids); more
+// bits where the hash table would be as large.
+constexpr int kAlwaysArrayBits = 14;
 
-int BitsOf(TypeId type) {
-  switch (type) {
-    case TypeId::kBool:
-      return 8;
-    case TypeId::kInt16:
-      return 16;
-    case TypeId::kInt32:
-    case TypeId::kFloat32:
-    case TypeId::kText:
-      return 32;
-    default:
-      return 64;
+bool IsRanged(TypeId type) {
+  return type == TypeId::kText || type == TypeId::kBool || IsInteger(type);
+}
+
+// The bits of a value that is not ranged.
+template <typename T>
+uint64_t BitsOf(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(value)) value = std::numeric_limits<T>::quiet_NaN();
+    value += T{0};  // -0 becomes 0
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    return std::bit_cast<Bits>(value);
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<uint64_t>(static_cast<int64_t>(value));
+  } else {
+    return 0;
   }
-}
-
-uint64_t Normalise(uint8_t v) { return v; }
-uint64_t Normalise(int16_t v) { return static_cast<uint16_t>(v); }
-uint64_t Normalise(int32_t v) { return static_cast<uint32_t>(v); }
-uint64_t Normalise(int64_t v) { return static_cast<uint64_t>(v); }
-uint64_t Normalise(float v) {
-  if (std::isnan(v)) v = std::numeric_limits<float>::quiet_NaN();
-  return std::bit_cast<uint32_t>(v + 0.0f);  // -0 becomes 0
-}
-uint64_t Normalise(double v) {
-  if (std::isnan(v)) v = std::numeric_limits<double>::quiet_NaN();
-  return std::bit_cast<uint64_t>(v + 0.0);
-}
-
-// The signed number that a single integer key's word stands for.
-int64_t SignedWord(uint64_t word, int bits) {
-  if (bits == 16) return static_cast<int16_t>(word);
-  if (bits == 32) return static_cast<int32_t>(word);
-  return static_cast<int64_t>(word);
-}
-
-uint32_t HashText(std::string_view text) {
-  const size_t hash = absl::Hash<absl::string_view>{}(absl::string_view(text.data(), text.size()));
-  return static_cast<uint32_t>(hash ^ (hash >> 32));
-}
-
-// What is known of the strings of a key's dictionary, by code; null where that is not worth it.
-int32_t* KnownIds(const Vector& key, TextIds& texts) {
-  // A block of 65,536 rows has a table of its own, and would have to write four ids a row.
-  constexpr int32_t kMostIds = 1 << 18;
-  const std::shared_ptr<const Dictionary>& dictionary = key.column->dictionary();
-  if (dictionary->size() > kMostIds) return nullptr;
-  if (texts.dictionary != dictionary) {
-    texts.ids.assign(static_cast<size_t>(dictionary->size()), -1);
-    texts.dictionary = dictionary;
-  }
-  return texts.ids.data();
 }
 
 template <typename T>
-T FromWord(uint64_t word) {
-  if constexpr (std::is_same_v<T, float>) return std::bit_cast<float>(static_cast<uint32_t>(word));
-  if constexpr (std::is_same_v<T, double>) return std::bit_cast<double>(word);
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(word);
+T FromBits(uint64_t bits) {
+  if constexpr (std::is_same_v<T, float>) return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  if constexpr (std::is_same_v<T, double>) return std::bit_cast<double>(bits);
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(bits);
   return T{};
+}
+
+// Calls f with the values of a key as elements: codes of text.
+template <typename F>
+void WithElements(const Vector& key, const int32_t* codes, F&& f) {
+  if (key.type == TypeId::kText) return f(codes);
+  WithElementType(key.type, [&](auto zero) {
+    if constexpr (!std::is_same_v<decltype(zero), std::string_view>) f(key.as<decltype(zero)>());
+  });
+}
+
+// Adds distances from `low` at 1 to the words; true where one is not in [1, limit].
+template <typename T>
+bool PackRanged(const T* values, const uint8_t* valid, int64_t n, int64_t low, uint64_t limit,
+                int shift, uint64_t* words, uint8_t* absent) {
+  const uint64_t first = static_cast<uint64_t>(low);
+  const auto row = [&](int64_t r) {
+    const uint64_t distance = static_cast<uint64_t>(static_cast<int64_t>(values[r])) - first;
+    const bool outside = distance >= limit;
+    words[r] |= (distance + 1) << shift;  // where outside, nobody reads the word
+    return outside;
+  };
+  bool any = false;
+  if (valid == nullptr && absent == nullptr) {
+    for (int64_t r = 0; r < n; ++r) any |= row(r);
+    return any;
+  }
+  for (int64_t r = 0; r < n; ++r) {
+    if (valid != nullptr && valid[r] == 0) continue;
+    const bool outside = row(r);
+    any |= outside;
+    if (absent != nullptr) absent[r] |= outside ? 1 : 0;
+  }
+  return any;
+}
+
+// What is known of the strings of a key's dictionary, by code; null where that is not worth it.
+int32_t* KnownIds(const Vector& key, TextScratch& text) {
+  // Beyond, a batch would have to write thousands of ids a row.
+  constexpr int32_t kMostIds = 1 << 18;
+  if (key.codes == nullptr) return nullptr;
+  const std::shared_ptr<const Dictionary>& dictionary = key.column->dictionary();
+  if (dictionary->size() > kMostIds) return nullptr;
+  if (text.dictionary != dictionary) {
+    text.ids.assign(static_cast<size_t>(dictionary->size()), -1);
+    text.dictionary = dictionary;
+  }
+  return text.ids.data();
+}
+
+// Looks a batch's strings up by `find`, those of a dictionary once.
+template <typename F>
+const int32_t* CodesOf(const Vector& key, int64_t n, TextScratch& text, F&& find) {
+  text.batch.resize(static_cast<size_t>(n));
+  int32_t* known = KnownIds(key, text);
+  for (int64_t r = 0; r < n; ++r) {
+    if (key.is_null(r)) continue;
+    int32_t code = known == nullptr ? -1 : known[key.codes[r]];
+    if (code < 0) {
+      code = find(TextAt(key, r));
+      if (known != nullptr) known[key.codes[r]] = code;
+    }
+    text.batch[r] = code;
+  }
+  return text.batch.data();
 }
 
 }  // namespace
 
-size_t TextTable::Slot(std::string_view text, uint32_t hash) const {
-  const size_t mask = slots_.size() - 1;
-  for (size_t i = hash & mask;; i = (i + 1) & mask) {
-    const uint64_t slot = slots_[i];
-    if (slot == 0) return i;
-    if (static_cast<uint32_t>(slot >> 32) == hash &&
-        entries_[static_cast<uint32_t>(slot) - 1] == text)
-      return i;
+KeyTable::KeyTable(std::vector<TypeId> types) : texts_(types.size()) {
+  for (TypeId type : types) {
+    Field field{type, IsRanged(type)};
+    if (!field.ranged) field.bits = type == TypeId::kFloat32 ? 32 : 64;
+    fields_.push_back(field);
   }
+  PlaceFields(fields_);
 }
 
-int32_t TextTable::Find(std::string_view text) const {
-  if (slots_.empty()) return -1;
-  return static_cast<int32_t>(static_cast<uint32_t>(slots_[Slot(text, HashText(text))])) - 1;
-}
-
-int32_t TextTable::FindOrAdd(std::string_view text) {
-  if (recent_.empty()) recent_.resize(1024);
-  Recent& recent = recent_[(reinterpret_cast<uintptr_t>(text.data()) * 0x9E3779B97F4A7C15u) >> 54];
-  if (recent.code >= 0 && recent.text == text.data() && at(recent.code) == text) return recent.code;
-  if (entries_.size() * 2 >= slots_.size()) Grow();
-  const uint32_t hash = HashText(text);
-  uint64_t& slot = slots_[Slot(text, hash)];
-  if (slot == 0) {
-    entries_.push_back(arena_.Copy(text));
-    slot = uint64_t{hash} << 32 | entries_.size();
-  }
-  recent = {text.data(), static_cast<int32_t>(static_cast<uint32_t>(slot)) - 1};
-  return recent.code;
-}
-
-void TextTable::Grow() {
-  std::vector<uint64_t> old(std::max<size_t>(64, slots_.size() * 2), 0);
-  old.swap(slots_);
-  const size_t mask = slots_.size() - 1;
-  for (uint64_t slot : old) {
-    if (slot == 0) continue;
-    size_t i = (slot >> 32) & mask;
-    while (slots_[i] != 0) i = (i + 1) & mask;
-    slots_[i] = slot;
-  }
-}
-
-KeyTable::KeyTable(std::vector<TypeId> types, bool nullable) {
-  PlaceFields(types, nullable);
-  dense_possible_ =
-      fields_.size() == 1 && (IsInteger(fields_[0].type) || fields_[0].type == TypeId::kText ||
-                              fields_[0].type == TypeId::kBool);
-}
-
-void KeyTable::PlaceFields(const std::vector<TypeId>& types, bool nullable) {
-  std::vector<int> used;  // bits by word
+void KeyTable::PlaceFields(std::vector<Field>& fields) {
+  std::vector<int> used = {0};  // bits by word
   const auto place = [&](int bits, int* word, int* shift) {
     size_t w = 0;
     while (w < used.size() && used[w] + bits > 64) ++w;
@@ -140,70 +128,161 @@ void KeyTable::PlaceFields(const std::vector<TypeId>& types, bool nullable) {
     *word = static_cast<int>(w), *shift = used[w];
     used[w] += bits;
   };
-  for (TypeId type : types) {
-    Field field{type, 0, 0, BitsOf(type)};
-    place(field.bits, &field.word, &field.shift);
-    if (type == TypeId::kText) {
-      field.text = static_cast<int>(texts_.size());
-      texts_.emplace_back();
-    }
-    fields_.push_back(field);
+  for (Field& field : fields) place(field.bits, &field.word, &field.shift);
+  for (Field& field : fields) {
+    if (field.null_bit) place(1, &field.null_word, &field.null_shift);
   }
-  null_apart_ = nullable && fields_.size() == 1;
-  if (nullable && !null_apart_) {
-    for (Field& field : fields_) place(1, &field.null_word, &field.null_shift);
+  for (Field& field : fields) {
+    if (field.bits == 0) field.shift = 0;
   }
   num_words_ = static_cast<int>(used.size());
+  bits_ = used[0];
 }
 
-template <bool kAdd, typename Texts>
-void KeyTable::Encode(std::span<const Vector> keys, int64_t n, KeyScratch& scratch,
-                      Texts& texts) const {
-  scratch.words.assign(static_cast<size_t>(num_words_ * n), 0);
-  scratch.nulls.clear();
-  if constexpr (!kAdd) scratch.absent.assign(static_cast<size_t>(n), 0);
-  for (size_t k = 0; k < fields_.size(); ++k) {
-    const Field& field = fields_[k];
-    const Vector& key = keys[k];
-    uint64_t* words = scratch.words.data() + field.word * n;
-    int32_t* known = nullptr;
-    if (key.codes != nullptr) {
-      scratch.texts.resize(texts.size());
-      known = KnownIds(key, scratch.texts[field.text]);
+const int32_t* KeyTable::CodesToAdd(size_t k, const Vector& key, int64_t n) {
+  Text& text = texts_[k];
+  if (borrows_ && key.codes != nullptr) {
+    const std::shared_ptr<const Dictionary>& dictionary = key.column->dictionary();
+    if (size_ == 0 && text.borrowed != dictionary) {
+      text.borrowed = dictionary;
+      text.column = std::make_shared<const Column>(TypeId::kText, 0, Buffer::Wrap("", 0, nullptr),
+                                                   nullptr, dictionary);
     }
-    WithElementType(field.type, [&](auto zero) {
-      using T = decltype(zero);
-      const T* values = key.as<T>();
+    if (text.borrowed == dictionary) return key.codes;
+  }
+  if (text.borrowed != nullptr) LeaveBorrowed(k);
+  return CodesOf(key, n, scratch_.texts[k],
+                 [&](std::string_view value) { return text.table.FindOrAdd(value); });
+}
+
+const int32_t* KeyTable::CodesToFind(size_t k, const Vector& key, int64_t n,
+                                     KeyScratch& scratch) const {
+  return CodesOf(key, n, scratch.texts[k],
+                 [&](std::string_view value) { return texts_[k].table.Find(value); });
+}
+
+void KeyTable::LeaveBorrowed(size_t k) {
+  const Field& field = fields_[k];
+  Text& text = texts_[k];
+  std::vector<int32_t> map(static_cast<size_t>(text.borrowed->size()), -1);
+  int32_t most = 0;
+  for (int64_t id = 0; id < size_; ++id) {
+    const uint64_t digit = (stored_[id * num_words_ + field.word] >> field.shift) & field.mask();
+    if (digit == 0) continue;
+    const int64_t code = field.low + static_cast<int64_t>(digit) - 1;
+    if (map[code] < 0)
+      map[code] = text.table.FindOrAdd(text.borrowed->at(static_cast<int32_t>(code)));
+    most = std::max(most, map[code] + 1);
+  }
+  text.borrowed = nullptr;
+  std::vector<Field> fields = fields_;
+  fields[k].low = 0;
+  fields[k].bits = std::bit_width(static_cast<uint32_t>(most));
+  Rebuild(std::move(fields), static_cast<int>(k), map.data());
+}
+
+int KeyTable::Pack(std::span<const Vector> keys, std::span<const int32_t* const> codes, int64_t n,
+                   uint8_t* absent, std::vector<uint64_t>& words) const {
+  words.assign(static_cast<size_t>(num_words_ * n), 0);
+  int narrow = -1;
+  for (size_t k = 0; k < fields_.size() && (narrow < 0 || absent != nullptr); ++k) {
+    const Field& field = fields_[k];
+    const uint8_t* valid = keys[k].valid;
+    uint64_t* out = words.data() + field.word * n;
+    bool fits = true;
+    WithElements(keys[k], codes[k], [&](const auto* values) {
+      if (field.ranged) {
+        fits = !PackRanged(values, valid, n, field.low, field.mask(), field.shift, out, absent);
+        return;
+      }
       for (int64_t r = 0; r < n; ++r) {
-        if (key.is_null(r)) continue;
-        if constexpr (std::is_same_v<T, std::string_view>) {
-          int32_t code = known == nullptr ? -1 : known[key.codes[r]];
-          if (code < 0) {
-            if constexpr (kAdd) {
-              code = texts[field.text].FindOrAdd(values[r]);
-            } else {
-              code = texts[field.text].Find(values[r]);
-              scratch.absent[r] |= code < 0 ? 1 : 0;
-            }
-            if (known != nullptr) known[key.codes[r]] = code;
-          }
-          words[r] |= uint64_t{static_cast<uint32_t>(code)} << field.shift;
+        if (valid == nullptr || valid[r] != 0) {
+          out[r] |= BitsOf(values[r]) << field.shift;
+        } else if (field.null_bit) {
+          words[field.null_word * n + r] |= uint64_t{1} << field.null_shift;
         } else {
-          words[r] |= Normalise(values[r]) << field.shift;
+          fits = false;
+          if (absent != nullptr) absent[r] = 1;
         }
       }
     });
-    if (key.valid == nullptr) continue;
-    if (null_apart_) {
-      scratch.nulls.resize(static_cast<size_t>(n));
-      for (int64_t r = 0; r < n; ++r) scratch.nulls[r] = key.valid[r] ^ 1;
-    } else if (field.null_word >= 0) {
-      uint64_t* null_words = scratch.words.data() + field.null_word * n;
-      for (int64_t r = 0; r < n; ++r) {
-        null_words[r] |= static_cast<uint64_t>(key.valid[r] ^ 1) << field.null_shift;
+    if (!fits) narrow = static_cast<int>(k);
+  }
+  return narrow;
+}
+
+// Room is left on the side that grew, so that a field is widened a few times at most.
+void KeyTable::Widen(size_t k, const Vector& key, const int32_t* codes, int64_t n) {
+  std::vector<Field> fields = fields_;
+  Field& field = fields[k];
+  if (!field.ranged) {
+    field.null_bit = true;
+    return Rebuild(std::move(fields));
+  }
+  int64_t low = std::numeric_limits<int64_t>::max();
+  int64_t high = std::numeric_limits<int64_t>::min();
+  WithElements(key, codes, [&](const auto* values) {
+    for (int64_t r = 0; r < n; ++r) {
+      if (key.is_null(r)) continue;
+      low = std::min(low, static_cast<int64_t>(BitsOf(values[r])));
+      high = std::max(high, static_cast<int64_t>(BitsOf(values[r])));
+    }
+  });
+  bool down = false;
+  if (field.bits > 0) {
+    down = low < field.low;
+    low = std::min(low, field.low);
+    high =
+        std::max(high, static_cast<int64_t>(static_cast<uint64_t>(field.low) + field.mask() - 1));
+  }
+  const uint64_t last = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  if (last >= uint64_t{1} << 62) {
+    field = {field.type, /*ranged=*/false, field.nullable, 0, 64, 0, 0, /*null_bit=*/true};
+    return Rebuild(std::move(fields));
+  }
+  field.bits = std::bit_width(last + 1);
+  if (down) {
+    const uint64_t room = field.mask() - 1 - last;
+    const uint64_t below =
+        static_cast<uint64_t>(low) - static_cast<uint64_t>(std::numeric_limits<int64_t>::min());
+    low -= static_cast<int64_t>(std::min(room, below));
+  } else {
+    // The greatest value of the field must be one that an integer has.
+    const uint64_t above =
+        static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) - static_cast<uint64_t>(low);
+    if (field.mask() - 1 > above) low -= static_cast<int64_t>(field.mask() - 1 - above);
+  }
+  field.low = low;
+  Rebuild(std::move(fields));
+}
+
+void KeyTable::Rebuild(std::vector<Field> fields, int recoded, const int32_t* map) {
+  const int old_words = num_words_;
+  PlaceFields(fields);
+  std::vector<uint64_t> stored(static_cast<size_t>(size_ * num_words_));
+  for (size_t k = 0; k < fields.size(); ++k) {
+    const Field& from = fields_[k];
+    const Field& to = fields[k];
+    for (int64_t id = 0; id < size_; ++id) {
+      const uint64_t* old = stored_.data() + id * old_words;
+      uint64_t* out = stored.data() + id * num_words_;
+      const uint64_t bits = (old[from.word] >> from.shift) & from.mask();
+      const bool is_null =
+          from.ranged ? bits == 0
+                      : from.null_bit && ((old[from.null_word] >> from.null_shift) & 1) != 0;
+      if (is_null) {
+        if (!to.ranged) out[to.null_word] |= uint64_t{1} << to.null_shift;
+        continue;
       }
+      uint64_t value = from.ranged ? static_cast<uint64_t>(from.low) + bits - 1 : bits;
+      if (static_cast<int>(k) == recoded) value = static_cast<uint64_t>(map[value]);
+      if (to.ranged) value = value - static_cast<uint64_t>(to.low) + 1;
+      out[to.word] |= value << to.shift;
     }
   }
+  fields_ = std::move(fields);
+  stored_.swap(stored);
+  IndexStored(size_);
 }
 
 void KeyTable::HashWords(int64_t n, KeyScratch& scratch) const {
@@ -211,7 +290,6 @@ void KeyTable::HashWords(int64_t n, KeyScratch& scratch) const {
   for (int w = 0; w < num_words_; ++w) {
     Kernels().hash_u64(scratch.words.data() + w * n, w > 0, scratch.hashes.data(), n);
   }
-  if (num_words_ == 0) std::fill(scratch.hashes.begin(), scratch.hashes.end(), 0);
 }
 
 bool KeyTable::Equals(int64_t id, const KeyScratch& scratch, int64_t row, int64_t n) const {
@@ -221,18 +299,31 @@ bool KeyTable::Equals(int64_t id, const KeyScratch& scratch, int64_t row, int64_
   return true;
 }
 
-int64_t KeyTable::Append(const KeyScratch& scratch, int64_t row, int64_t n) {
-  for (int w = 0; w < num_words_; ++w) stored_.push_back(scratch.words[w * n + row]);
+int64_t KeyTable::Append(int64_t row, int64_t n) {
+  for (int w = 0; w < num_words_; ++w) stored_.push_back(scratch_.words[w * n + row]);
   return size_++;
 }
 
-void KeyTable::Grow(int64_t least) {
-  size_t capacity = std::max<size_t>(64, slots_.size());
-  while (capacity < static_cast<size_t>(least) * 2) capacity *= 2;
-  if (capacity == slots_.size()) return;
-  std::vector<uint64_t> old(capacity, 0);
+bool KeyTable::IsArrayWorthIt(int64_t size) const {
+  if (num_words_ > 1 || bits_ > 30) return false;
+  return bits_ <= kAlwaysArrayBits || int64_t{1} << bits_ <= std::max(8 * size, rows_);
+}
+
+void KeyTable::MakeRoom(int64_t size) {
+  if (!array_.empty()) return;
+  if (IsArrayWorthIt(size)) {
+    IndexStored(size);
+  } else if (2 * size > static_cast<int64_t>(slots_.size())) {
+    GrowSlots(size);
+  }
+}
+
+void KeyTable::GrowSlots(int64_t size) {
+  // Four times as many: a growing table moves each id a third of a time, not once.
+  std::vector<uint64_t> old(
+      std::max<size_t>(64, std::bit_ceil((slots_.empty() ? 2 : 4) * static_cast<size_t>(size))), 0);
   old.swap(slots_);
-  const size_t mask = capacity - 1;
+  const size_t mask = slots_.size() - 1;
   for (uint64_t slot : old) {
     if (slot == 0) continue;
     size_t i = (slot >> 32) & mask;
@@ -241,95 +332,66 @@ void KeyTable::Grow(int64_t least) {
   }
 }
 
-// Makes the array cover the batch's keys; false where it would be too large for what it holds.
-bool KeyTable::CoverDense(const uint64_t* words, const uint64_t* nulls, int64_t n) {
-  const int bits = fields_[0].bits;
-  int64_t low = std::numeric_limits<int64_t>::max();
-  int64_t high = std::numeric_limits<int64_t>::min();
-  for (int64_t r = 0; r < n; ++r) {
-    if (nulls != nullptr && nulls[r] != 0) continue;
-    const int64_t key = SignedWord(words[r], bits);
-    low = std::min(low, key), high = std::max(high, key);
+// Finds all ids anew, after their words have changed.
+void KeyTable::IndexStored(int64_t size) {
+  array_ = {}, slots_ = {};
+  if (IsArrayWorthIt(size)) {
+    array_.assign(size_t{1} << bits_, 0);
+    for (int64_t id = 0; id < size_; ++id) array_[stored_[id]] = static_cast<int32_t>(id + 1);
+    return;
   }
-  if (low > high) return true;
-  const auto size = static_cast<int64_t>(dense_.size());
-  if (size > 0) low = std::min(low, dense_first_), high = std::max(high, dense_first_ + (size - 1));
-  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  if (range >= static_cast<uint64_t>(std::max(kAlwaysDense, 8 * (size_ + n)))) return false;
-  const auto needed = static_cast<int64_t>(range) + 1;
-  if (needed == size) return true;
-  // Room to grow on the side that grew, so that ascending or descending keys do not copy the array
-  // each batch.
-  int64_t slack = std::min(2 * size, std::max(kAlwaysDense, 8 * (size_ + n))) - needed;
-  if (size > 0 && low < dense_first_) {
-    const uint64_t below =
-        static_cast<uint64_t>(low) - static_cast<uint64_t>(std::numeric_limits<int64_t>::min());
-    if (static_cast<uint64_t>(std::max<int64_t>(0, slack)) > below) slack = 0;
-    low -= std::max<int64_t>(0, slack);
-  } else {
-    if (high > 0) slack = std::min(slack, std::numeric_limits<int64_t>::max() - high);
-  }
-  std::vector<int32_t> wider(static_cast<size_t>(needed + std::max<int64_t>(0, slack)), 0);
-  if (size > 0) std::copy(dense_.begin(), dense_.end(), wider.begin() + (dense_first_ - low));
-  dense_.swap(wider);
-  dense_first_ = low;
-  return true;
-}
-
-void KeyTable::LeaveDense() {
-  dense_possible_ = false;
-  dense_ = {};
-  Grow(size_ + 1);
+  GrowSlots(size);
   const size_t mask = slots_.size() - 1;
-  std::vector<uint64_t> hashes(static_cast<size_t>(size_));
-  if (size_ > 0) Kernels().hash_u64(stored_.data(), false, hashes.data(), size_);
-  for (int64_t id = 0; id < size_; ++id) {
-    if (id == null_id_) continue;
-    const uint64_t hash = hashes[id] >> 32;
-    size_t i = hash & mask;
-    while (slots_[i] != 0) i = (i + 1) & mask;
-    slots_[i] = hash << 32 | static_cast<uint64_t>(id + 1);
+  KeyScratch scratch;
+  constexpr int64_t kChunk = 1024;
+  for (int64_t begin = 0; begin < size_; begin += kChunk) {
+    const int64_t n = std::min(kChunk, size_ - begin);
+    scratch.words.resize(static_cast<size_t>(n * num_words_));
+    for (int64_t i = 0; i < n; ++i) {
+      for (int w = 0; w < num_words_; ++w)
+        scratch.words[w * n + i] = stored_[(begin + i) * num_words_ + w];
+    }
+    HashWords(n, scratch);
+    for (int64_t i = 0; i < n; ++i) {
+      const uint64_t hash = scratch.hashes[i] >> 32;
+      size_t at = hash & mask;
+      while (slots_[at] != 0) at = (at + 1) & mask;
+      slots_[at] = hash << 32 | static_cast<uint64_t>(begin + i + 1);
+    }
   }
 }
 
-void KeyTable::AddDense(int64_t n, int64_t* ids) {
-  const int bits = fields_[0].bits;
-  const uint64_t* nulls = scratch_.nulls.empty() ? nullptr : scratch_.nulls.data();
+void KeyTable::AddToArray(int64_t n, int64_t* ids) {
+  const uint64_t* words = scratch_.words.data();
   for (int64_t r = 0; r < n; ++r) {
-    if (nulls != nullptr && nulls[r] != 0) {
-      if (null_id_ < 0) null_id_ = Append(scratch_, r, n);
-      ids[r] = null_id_;
-      continue;
+    int32_t& id = array_[words[r]];
+    if (id == 0) {
+      stored_.push_back(words[r]);
+      id = static_cast<int32_t>(++size_);
     }
-    int32_t& id = dense_[SignedWord(scratch_.words[r], bits) - dense_first_];
-    if (id == 0) id = static_cast<int32_t>(Append(scratch_, r, n)) + 1;
     ids[r] = id - 1;
   }
 }
 
+template <bool kOneWord>
 void KeyTable::AddHashed(int64_t n, int64_t* ids) {
   HashWords(n, scratch_);
-  Grow(size_ + n);
   const size_t mask = slots_.size() - 1;
   const uint64_t* hashes = scratch_.hashes.data();
-  const uint64_t* nulls = scratch_.nulls.empty() ? nullptr : scratch_.nulls.data();
+  const uint64_t* words = scratch_.words.data();
   for (int64_t r = 0; r < n; ++r) {
     if (r + 8 < n) __builtin_prefetch(&slots_[(hashes[r + 8] >> 32) & mask]);
-    if (nulls != nullptr && nulls[r] != 0) {
-      if (null_id_ < 0) null_id_ = Append(scratch_, r, n);
-      ids[r] = null_id_;
-      continue;
-    }
     const uint64_t hash = hashes[r] >> 32;
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
       const uint64_t slot = slots_[i];
       if (slot == 0) {
-        ids[r] = Append(scratch_, r, n);
+        ids[r] = Append(r, n);
         slots_[i] = hash << 32 | static_cast<uint64_t>(size_);
         break;
       }
+      if (slot >> 32 != hash) continue;
       const int64_t id = static_cast<int64_t>(slot & 0xFFFFFFFFu) - 1;
-      if (slot >> 32 == hash && Equals(id, scratch_, r, n)) {
+      if (kOneWord ? stored_[id] == words[r] : Equals(id, scratch_, r, n)) {
         ids[r] = id;
         break;
       }
@@ -338,51 +400,35 @@ void KeyTable::AddHashed(int64_t n, int64_t* ids) {
 }
 
 void KeyTable::FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids) {
-  Encode<true>(keys, n, scratch_, texts_);
-  if (dense_possible_) {
-    const uint64_t* nulls = scratch_.nulls.empty() ? nullptr : scratch_.nulls.data();
-    if (CoverDense(scratch_.words.data(), nulls, n)) return AddDense(n, ids);
-    LeaveDense();
+  codes_.resize(keys.size());
+  scratch_.texts.resize(keys.size());
+  for (size_t k = 0; k < keys.size(); ++k) {
+    if (fields_[k].type == TypeId::kText) codes_[k] = CodesToAdd(k, keys[k], n);
+    fields_[k].nullable |= keys[k].valid != nullptr;
   }
-  AddHashed(n, ids);
+  rows_ += n;
+  for (int k; (k = Pack(keys, codes_, n, nullptr, scratch_.words)) >= 0;)
+    Widen(static_cast<size_t>(k), keys[k], codes_[k], n);
+  MakeRoom(size_ + n);
+  if (!array_.empty()) return AddToArray(n, ids);
+  num_words_ == 1 ? AddHashed<true>(n, ids) : AddHashed<false>(n, ids);
 }
 
-void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
-                    KeyScratch& scratch) const {
-  Encode<false>(keys, n, scratch, texts_);
-  const uint64_t* nulls = scratch.nulls.empty() ? nullptr : scratch.nulls.data();
-  const auto is_special = [&](int64_t r) {
-    if (nulls != nullptr && nulls[r] != 0) {
-      ids[r] = null_id_;
-      return true;
-    }
-    ids[r] = -1;
-    return scratch.absent[r] != 0;
-  };
-  if (dense_possible_) {
-    const int bits = fields_[0].bits;
-    for (int64_t r = 0; r < n; ++r) {
-      if (is_special(r)) continue;
-      const uint64_t at = static_cast<uint64_t>(SignedWord(scratch.words[r], bits)) -
-                          static_cast<uint64_t>(dense_first_);
-      if (at < dense_.size()) ids[r] = dense_[at] - 1;
-    }
-    return;
-  }
-  if (slots_.empty()) {
-    std::fill_n(ids, n, -1);
-    return;
-  }
+template <bool kOneWord>
+void KeyTable::FindHashed(int64_t n, int64_t* ids, KeyScratch& scratch) const {
   HashWords(n, scratch);
   const size_t mask = slots_.size() - 1;
   const uint64_t* hashes = scratch.hashes.data();
+  const uint64_t* words = scratch.words.data();
   for (int64_t r = 0; r < n; ++r) {
     if (r + 8 < n) __builtin_prefetch(&slots_[(hashes[r + 8] >> 32) & mask]);
-    if (is_special(r)) continue;
+    ids[r] = -1;
+    if (scratch.absent[r] != 0) continue;
     const uint64_t hash = hashes[r] >> 32;
     for (size_t i = hash & mask; slots_[i] != 0; i = (i + 1) & mask) {
+      if (slots_[i] >> 32 != hash) continue;
       const int64_t id = static_cast<int64_t>(slots_[i] & 0xFFFFFFFFu) - 1;
-      if (slots_[i] >> 32 == hash && Equals(id, scratch, r, n)) {
+      if (kOneWord ? stored_[id] == words[r] : Equals(id, scratch, r, n)) {
         ids[r] = id;
         break;
       }
@@ -390,32 +436,68 @@ void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
   }
 }
 
+void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
+                    KeyScratch& scratch) const {
+  if (size_ == 0) {
+    std::fill_n(ids, n, -1);
+    return;
+  }
+  std::vector<const int32_t*> codes(keys.size());
+  scratch.texts.resize(keys.size());
+  for (size_t k = 0; k < keys.size(); ++k) {
+    if (fields_[k].type == TypeId::kText) codes[k] = CodesToFind(k, keys[k], n, scratch);
+  }
+  scratch.absent.assign(static_cast<size_t>(n), 0);
+  Pack(keys, codes, n, scratch.absent.data(), scratch.words);
+  if (array_.empty()) {
+    num_words_ == 1 ? FindHashed<true>(n, ids, scratch) : FindHashed<false>(n, ids, scratch);
+    return;
+  }
+  const uint64_t* words = scratch.words.data();
+  for (int64_t r = 0; r < n; ++r) ids[r] = scratch.absent[r] != 0 ? -1 : array_[words[r]] - 1;
+}
+
 Vector KeyTable::Key(int k, int64_t begin, int64_t n, BatchArena& arena) const {
   const Field& field = fields_[static_cast<size_t>(k)];
   Vector out{field.type};
   const uint64_t* stored = stored_.data() + begin * num_words_;
-  if (field.null_word >= 0 || null_id_ >= 0) {
+  const auto bits_at = [&](int64_t i) {
+    return (stored[i * num_words_ + field.word] >> field.shift) & field.mask();
+  };
+  if (field.nullable) {
     uint8_t* valid = arena.Make<uint8_t>(n);
+    uint8_t all = 1;
     for (int64_t i = 0; i < n; ++i) {
-      valid[i] = field.null_word < 0
-                     ? begin + i != null_id_
-                     : ((stored[i * num_words_ + field.null_word] >> field.null_shift) & 1) ^ 1;
+      valid[i] = field.ranged ? bits_at(i) != 0
+                 : field.null_bit
+                     ? ((stored[i * num_words_ + field.null_word] >> field.null_shift) & 1) ^ 1
+                     : 1;
+      all &= valid[i];
     }
-    out.valid = valid;
+    if (all == 0) out.valid = valid;
   }
-  const uint64_t bits_mask = field.bits == 64 ? ~uint64_t{0} : (uint64_t{1} << field.bits) - 1;
+  const uint64_t first = field.ranged ? static_cast<uint64_t>(field.low) - 1 : 0;
   WithElementType(field.type, [&](auto zero) {
     using T = decltype(zero);
-    T* values = arena.Make<T>(n);
-    for (int64_t i = 0; i < n; ++i) {
-      const uint64_t word = (stored[i * num_words_ + field.word] >> field.shift) & bits_mask;
-      if constexpr (std::is_same_v<T, std::string_view>) {
-        values[i] = out.is_null(i) ? T{} : texts_[field.text].at(static_cast<int32_t>(word));
-      } else {
-        values[i] = FromWord<T>(word);
-      }
+    const auto fill = [&]<typename E>(auto&& value_at) {
+      E* values = arena.Make<E>(n);
+      for (int64_t i = 0; i < n; ++i)
+        values[i] = out.is_null(i) ? E{} : value_at(bits_at(i) + first);
+      return values;
+    };
+    if constexpr (!std::is_same_v<T, std::string_view>) {
+      out.data = fill.template operator()<T>([](uint64_t bits) { return FromBits<T>(bits); });
+      return;
     }
-    out.data = values;
+    const Text& text = texts_[static_cast<size_t>(k)];
+    if (text.borrowed != nullptr) {
+      out.codes = fill.template operator()<int32_t>(
+          [](uint64_t code) { return static_cast<int32_t>(code); });
+      out.column = text.column.get();
+    } else {
+      out.data = fill.template operator()<std::string_view>(
+          [&](uint64_t code) { return text.table.at(static_cast<int32_t>(code)); });
+    }
   });
   return out;
 }

@@ -1,63 +1,44 @@
 // Dense ids for keys of any types: the hash table under joins, group-bys, DISTINCT and
 // contractions.
 //
-// A key is normalised to a few 64-bit words (NaN is one value, -0 is 0, text is the code of an
-// interned string), so that comparing is comparing words. One integer key in a small range is
-// looked up in an array instead.
+// A key is packed into 64-bit words, so that comparing is comparing words: a field of just the bits
+// that the values seen so far take, its value an integer's distance from the least one, the code of
+// a text, or the bits of a float (NaN is one value, -0 is 0); NULL is one more value. Keys of one
+// small word are looked up in an array, others in a hash table. Values that do not fit widen their
+// field, and what is stored is packed anew.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "engine/column.h"
 #include "ops/arena.h"
+#include "ops/code_tables.h"
 #include "ops/vector.h"
 
 namespace adjoin {
 
-// Ids of strings, in first-seen order. Not thread-safe while adding; Find may run at once with
-// Find.
-class TextTable {
- public:
-  int32_t FindOrAdd(std::string_view text);
-  int32_t Find(std::string_view text) const;  // -1 where absent
-  std::string_view at(int32_t code) const { return entries_[static_cast<size_t>(code)]; }
-
- private:
-  struct Recent {
-    const char* text = nullptr;
-    int32_t code = -1;
-  };
-  size_t Slot(std::string_view text, uint32_t hash) const;
-  void Grow();
-  std::vector<std::string_view> entries_;
-  std::vector<uint64_t> slots_;  // hash << 32 | code + 1; 0 is empty
-  std::vector<Recent> recent_;   // codes by address, to be checked: views of one dictionary repeat
-  TextArena arena_;
-};
-
-// The ids in a TextTable of the strings of one column's dictionary.
-struct TextIds {
+// What a lookup of a TEXT key needs.
+struct TextScratch {
+  // The ids in a TextTable of the strings of one column's dictionary.
   std::shared_ptr<const Dictionary> dictionary;
-  std::vector<int32_t> ids;  // by code; -1 where not found so far
+  std::vector<int32_t> ids;    // by code; -1 where not found so far
+  std::vector<int32_t> batch;  // of a batch's rows; unspecified where NULL
 };
 
 // Buffers that a lookup needs. One a thread, and one a table.
 struct KeyScratch {
   std::vector<uint64_t> words;  // word-major
   std::vector<uint64_t> hashes;
-  std::vector<uint8_t> absent;  // Find: rows with text the table has never seen
-  std::vector<uint64_t> nulls;  // bit k of row r: key k is NULL
-  std::vector<TextIds> texts;   // by TEXT key
+  std::vector<uint8_t> absent;     // Find: rows with a value the table has never seen
+  std::vector<TextScratch> texts;  // by key
 };
 
 class KeyTable {
  public:
-  // `nullable` false: the caller never hands in NULLs.
-  explicit KeyTable(std::vector<TypeId> types, bool nullable = true);
+  explicit KeyTable(std::vector<TypeId> types);
 
   // ids[r] = id of row r's key, from 0 in first-seen order; NULLs are equal. Not thread-safe.
   void FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids);
@@ -65,41 +46,78 @@ class KeyTable {
   // adds.
   void Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const;
 
+  // Keeps a TEXT key as codes of a column's dictionary for as long as all of it comes from columns
+  // with that one: nothing is looked up by its letters, and Key has those codes. REQUIRES: size()
+  // is 0, and nobody asks Find.
+  void BorrowCodes() { borrows_ = true; }
+
   int64_t size() const { return size_; }
   int num_keys() const { return static_cast<int>(fields_.size()); }
-  // Values of key k of ids [begin, begin + n); text is views that live as long as the table.
+  // Values of key k of ids [begin, begin + n); text is views that live as long as the table, or
+  // borrowed codes alone.
   Vector Key(int k, int64_t begin, int64_t n, BatchArena& arena) const;
 
  private:
+  // Where a key is in the words. *Ranged*: integers and codes, from `low` at 1, 0 for NULL. Others:
+  // all bits of a value, with a bit for NULL elsewhere once there was one.
   struct Field {
     TypeId type;
-    int word, shift, bits;
-    int null_word = -1, null_shift = 0;  // where the NULL flag is; -1: not kept
-    int text = -1;                       // in texts_
+    bool ranged;
+    bool nullable = false;  // a batch came with a validity
+    int64_t low = 0;
+    int bits = 0;
+    int word = 0, shift = 0;
+    bool null_bit = false;
+    int null_word = 0, null_shift = 0;
+    uint64_t mask() const { return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
   };
-  void PlaceFields(const std::vector<TypeId>& types, bool nullable);
-  template <bool kAdd, typename Texts>
-  void Encode(std::span<const Vector> keys, int64_t n, KeyScratch& scratch, Texts& texts) const;
-  bool CoverDense(const uint64_t* words, const uint64_t* nulls, int64_t n);
-  void LeaveDense();
+  // A TEXT key: its table of strings, or a dictionary in its place and a column without rows that
+  // has it.
+  struct Text {
+    TextTable table;
+    std::shared_ptr<const Dictionary> borrowed;
+    ColumnRef column;
+  };
+
+  // The codes of a batch's TEXT key; Find marks absent ones.
+  const int32_t* CodesToAdd(size_t k, const Vector& key, int64_t n);
+  const int32_t* CodesToFind(size_t k, const Vector& key, int64_t n, KeyScratch& scratch) const;
+  void LeaveBorrowed(size_t k);
+  // Packs a batch's keys into words. Returns the first key with a value that its field cannot hold,
+  // or -1; where `absent` is not null, all keys are packed and such rows are marked in it.
+  int Pack(std::span<const Vector> keys, std::span<const int32_t* const> codes, int64_t n,
+           uint8_t* absent, std::vector<uint64_t>& words) const;
+  void Widen(size_t k, const Vector& key, const int32_t* codes, int64_t n);
+  // Lays the words out for `fields` and packs what is stored anew; code c of key `recoded` becomes
+  // map[c].
+  void Rebuild(std::vector<Field> fields, int recoded = -1, const int32_t* map = nullptr);
+  void PlaceFields(std::vector<Field>& fields);
+
+  bool IsArrayWorthIt(int64_t size) const;
+  // Makes array_ or slots_ ready for `size` ids.
+  void MakeRoom(int64_t size);
+  void GrowSlots(int64_t size);
+  void IndexStored(int64_t size);
   void HashWords(int64_t n, KeyScratch& scratch) const;
   bool Equals(int64_t id, const KeyScratch& scratch, int64_t row, int64_t n) const;
+  int64_t Append(int64_t row, int64_t n);
+  void AddToArray(int64_t n, int64_t* ids);
+  template <bool kOneWord>
   void AddHashed(int64_t n, int64_t* ids);
-  void AddDense(int64_t n, int64_t* ids);
-  int64_t Append(const KeyScratch& scratch, int64_t row, int64_t n);
-  void Grow(int64_t least);
+  template <bool kOneWord>
+  void FindHashed(int64_t n, int64_t* ids, KeyScratch& scratch) const;
 
   std::vector<Field> fields_;
-  int num_words_ = 0;
-  bool null_apart_ = false;  // one 64-bit key: its NULL has an id of its own
-  int64_t null_id_ = -1;
+  std::vector<Text> texts_;  // by key
+  bool borrows_ = false;
+  int num_words_ = 1;
+  int bits_ = 0;      // of all fields, where there is one word
+  int64_t rows_ = 0;  // looked up to be added
   int64_t size_ = 0;
-  std::vector<uint64_t> stored_;  // num_words_ an id
-  std::vector<uint64_t> slots_;   // hash << 32 | id + 1; 0 is empty
-  std::vector<TextTable> texts_;
-  bool dense_possible_ = false;
-  int64_t dense_first_ = 0;     // the key of dense_[0]
-  std::vector<int32_t> dense_;  // id + 1
+  std::vector<const int32_t*> codes_;  // of a batch's TEXT keys
+  std::vector<uint64_t> stored_;       // num_words_ an id
+  std::vector<int32_t> array_;         // by word: id + 1
+  std::vector<uint64_t> slots_;        // without array_: hash << 32 | id + 1; 0 is empty
   KeyScratch scratch_;
 };
 

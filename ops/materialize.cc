@@ -101,6 +101,72 @@ absl::StatusOr<TableRef> MaterializeSink::Finish(SharedState& shared, RunState& 
   return Table::MakeUnchecked(schema_, std::move(columns), rows);
 }
 
+namespace {
+
+struct KeptPairs final : SharedState {
+  explicit KeptPairs(const RunState& run) : charge(run.budget) {}
+  BudgetCharge charge;
+  std::vector<int64_t> left, right;
+};
+
+struct BlockPairs final : LocalState {
+  std::vector<int64_t> left, right;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SharedState>> MaterializePairsSink::Open(
+    RunState& run, const PipelineOptions&) const {
+  return std::make_unique<KeptPairs>(run);
+}
+
+std::unique_ptr<LocalState> MaterializePairsSink::MakeBlock(const SharedState&) const {
+  return std::make_unique<BlockPairs>();
+}
+
+absl::Status MaterializePairsSink::Consume(const Batch& batch, const SharedState&,
+                                           LocalState& local) const {
+  auto& block = static_cast<BlockPairs&>(local);
+  const auto* left = batch.columns[0].as<int64_t>();
+  const auto* right = batch.columns[1].as<int64_t>();
+  block.left.insert(block.left.end(), left, left + batch.rows);
+  block.right.insert(block.right.end(), right, right + batch.rows);
+  return absl::OkStatus();
+}
+
+absl::Status MaterializePairsSink::Merge(std::unique_ptr<LocalState> local, SharedState& shared,
+                                         bool*) const {
+  auto& block = static_cast<BlockPairs&>(*local);
+  auto& kept = static_cast<KeptPairs&>(shared);
+  ADJOIN_RETURN_IF_ERROR(kept.charge.Add(static_cast<int64_t>(block.left.size()) * 16));
+  kept.left.insert(kept.left.end(), block.left.begin(), block.left.end());
+  kept.right.insert(kept.right.end(), block.right.begin(), block.right.end());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TableRef> MaterializePairsSink::Finish(SharedState& shared, RunState& run) const {
+  auto& kept = static_cast<KeptPairs&>(shared);
+  ADJOIN_ASSIGN_OR_RETURN(const TableRef left, spec_.left.Resolve(run));
+  ADJOIN_ASSIGN_OR_RETURN(const TableRef right, spec_.right.Resolve(run));
+  std::vector<ColumnRef> columns(spec_.columns.size());
+  const auto gather = [&](int64_t c) -> absl::Status {
+    const MaterializePairsSpec::From& from = spec_.columns[static_cast<size_t>(c)];
+    const Table& table = from.right ? *right : *left;
+    ADJOIN_ASSIGN_OR_RETURN(
+        columns[static_cast<size_t>(c)],
+        TakeRows(*table.column(from.column), from.right ? kept.right : kept.left, run.budget));
+    return absl::OkStatus();
+  };
+  const auto n = static_cast<int64_t>(columns.size());
+  if (run.pool != nullptr) {
+    ADJOIN_RETURN_IF_ERROR(run.pool->ForEachBlock(n, gather));
+  } else {
+    for (int64_t c = 0; c < n; ++c) ADJOIN_RETURN_IF_ERROR(gather(c));
+  }
+  return Table::MakeUnchecked(spec_.schema, std::move(columns),
+                              static_cast<int64_t>(kept.left.size()));
+}
+
 absl::Status ViewStep::Run(RunState& state) const {
   ADJOIN_ASSIGN_OR_RETURN(const TableRef table, from_.Resolve(state));
   std::vector<ColumnRef> columns;

@@ -34,6 +34,35 @@ class MaterializeSink final : public PipelineSink {
   CompiledExpr bounds_;
 };
 
+// The columns of two tables at the pairs of rows that a join makes: what HashJoinSpec::rows_only
+// sends. Columns are gathered once, when all pairs are known.
+struct MaterializePairsSpec {
+  RelationRef left, right;
+  struct From {
+    bool right;
+    int column;
+  };
+  std::vector<From> columns;
+  Schema schema;
+};
+
+class MaterializePairsSink final : public PipelineSink {
+ public:
+  explicit MaterializePairsSink(MaterializePairsSpec spec) : spec_(std::move(spec)) {}
+  absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run,
+                                                    const PipelineOptions& options) const override;
+  std::unique_ptr<LocalState> MakeBlock(const SharedState& shared) const override;
+  absl::Status Consume(const Batch& batch, const SharedState& shared,
+                       LocalState& block) const override;
+  absl::Status Merge(std::unique_ptr<LocalState> block, SharedState& shared,
+                     bool* done) const override;
+  absl::StatusOr<TableRef> Finish(SharedState& shared, RunState& run) const override;
+  std::string Describe() const override { return "store pairs"; }
+
+ private:
+  MaterializePairsSpec spec_;
+};
+
 // A table of some columns of another, shared and not copied.
 class ViewStep final : public Step {
  public:

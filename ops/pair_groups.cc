@@ -10,7 +10,7 @@ constexpr int64_t kMatrixCells = int64_t{1} << 22;  // 16 MiB of ids
 }  // namespace
 
 void PairGroups::UseHashTable() {
-  hashed_ = std::make_unique<KeyTable>(std::vector<TypeId>{TypeId::kInt64, TypeId::kInt64}, false);
+  hashed_ = std::make_unique<KeyTable>(std::vector<TypeId>{TypeId::kInt64, TypeId::kInt64});
   std::vector<int64_t> ids(left_.size());
   const Vector keys[2] = {{TypeId::kInt64, left_.data(), nullptr},
                           {TypeId::kInt64, right_.data(), nullptr}};

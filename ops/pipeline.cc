@@ -51,6 +51,12 @@ class PipelineRun {
       }
       ADJOIN_ASSIGN_OR_RETURN(open.source, branch.source->Open(run_, SourceOptions(expansion)));
       open.blocks = branch.source->Blocks(*open.source);
+      if (const int64_t most = sink_.most_blocks(); open.blocks > most) {
+        PipelineOptions larger = SourceOptions(expansion);
+        larger.morsel_rows *= (open.blocks + most - 1) / most;
+        ADJOIN_ASSIGN_OR_RETURN(open.source, branch.source->Open(run_, larger));
+        open.blocks = branch.source->Blocks(*open.source);
+      }
       blocks_ += open.blocks;
       branches_.push_back(std::move(open));
     }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -81,6 +82,8 @@ class PipelineSink {
   virtual ~PipelineSink() = default;
   virtual absl::StatusOr<std::unique_ptr<SharedState>> Open(
       RunState& run, const PipelineOptions& options) const = 0;
+  // More blocks of a source than this are put together to larger ones.
+  virtual int64_t most_blocks() const { return std::numeric_limits<int64_t>::max(); }
   virtual std::unique_ptr<LocalState> MakeBlock(const SharedState& shared) const = 0;
   virtual absl::Status Consume(const Batch& batch, const SharedState& shared,
                                LocalState& block) const = 0;

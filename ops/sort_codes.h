@@ -17,6 +17,10 @@ struct SortOrder {
   bool nulls_first = false;
 };
 
+struct CodeRange {
+  uint64_t first = 0, last = 0;
+};
+
 // Codes of the rows of some key columns, in SQL's order (NaN above every number, 0 equal to -0,
 // text by bytes).
 class SortCodes {
@@ -39,11 +43,17 @@ class SortCodes {
   // The code that decides first. REQUIRES: !empty().
   uint64_t First(int64_t row) const { return columns_[0][row]; }
   bool single() const { return columns_.size() == 1; }
+  // The least and the greatest First of rows [0, rows). REQUIRES: rows > 0.
+  CodeRange FirstRange(int64_t rows) const;
 
  private:
+  void Add(std::vector<uint64_t> codes);
   std::vector<std::vector<uint64_t>> columns_;
 };
 
+// Sorts numbers by their bits [low, high). REQUIRES: where those are equal, the bits below `low`
+// ascend and those from `high` on are equal too.
+void SortBits(std::span<uint64_t> items, int low, int high);
 // Sorts row numbers by their codes; equal ones by row number. REQUIRES: `rows` ascending.
 void SortRows(const SortCodes& codes, std::span<int64_t> rows);
 // The same for all rows of a table, in blocks on the pool that are then merged.

@@ -36,7 +36,7 @@ struct Vector {
   const void* data = nullptr;
   const uint8_t* valid = nullptr;
   // TEXT that was read from a column: the values' codes in its dictionary, readable also under a
-  // NULL. Null for text that was computed.
+  // NULL; `data` may be null then (see WithViews). Null for text that was computed.
   const int32_t* codes = nullptr;
   const Column* column = nullptr;
 

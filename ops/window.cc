@@ -1,67 +1,102 @@
 #include "ops/window.h"
 
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "ops/column_access.h"
-#include "ops/key_table.h"
 #include "ops/materialize.h"
 #include "ops/window_call.h"
 
 namespace adjoin {
 namespace {
 
-Vector Slice(const Vector& v, int64_t begin) {
-  return {v.type, v.as<std::byte>() + begin * VectorWidth(v.type),
-          v.valid == nullptr ? nullptr : v.valid + begin};
+// Which aggregate a window function is; none for what reads positions.
+std::optional<AggregateKind> AggregateOf(WindowKind kind) {
+  switch (kind) {
+    case WindowKind::kCountStar:
+      return AggregateKind::kCountStar;
+    case WindowKind::kCount:
+      return AggregateKind::kCount;
+    case WindowKind::kSum:
+      return AggregateKind::kSum;
+    case WindowKind::kAvg:
+      return AggregateKind::kAvg;
+    case WindowKind::kMin:
+      return AggregateKind::kMin;
+    case WindowKind::kMax:
+      return AggregateKind::kMax;
+    case WindowKind::kBoolAnd:
+      return AggregateKind::kBoolAnd;
+    case WindowKind::kBoolOr:
+      return AggregateKind::kBoolOr;
+    case WindowKind::kComoment:
+      return AggregateKind::kComoment;
+    default:
+      return std::nullopt;
+  }
 }
 
-// Row numbers by partition, partitions in first-seen order, rows of one ascending; and where each
-// begins.
-struct Partitions {
-  std::vector<int64_t> rows;
-  std::vector<int64_t> begins;  // one more than partitions
-};
-
-Partitions MakePartitions(std::span<const Vector> keys, int64_t rows, int64_t batch_rows) {
-  Partitions result;
-  result.rows.resize(static_cast<size_t>(rows));
-  if (keys.empty() || rows == 0) {
-    std::iota(result.rows.begin(), result.rows.end(), 0);
-    result.begins = {0};
-    if (rows > 0) result.begins.push_back(rows);
-    return result;
-  }
-  std::vector<TypeId> types;
-  for (const Vector& key : keys) types.push_back(key.type);
-  KeyTable table(types);
-  std::vector<int64_t> ids(static_cast<size_t>(rows));
-  std::vector<Vector> slices(keys.size());
-  for (int64_t begin = 0; begin < rows; begin += batch_rows) {
-    for (size_t k = 0; k < keys.size(); ++k) slices[k] = Slice(keys[k], begin);
-    table.FindOrAdd(slices, std::min(batch_rows, rows - begin), ids.data() + begin);
-  }
-  result.begins.assign(static_cast<size_t>(table.size()) + 1, 0);
-  for (int64_t id : ids) ++result.begins[id + 1];
-  std::partial_sum(result.begins.begin(), result.begins.end(), result.begins.begin());
-  std::vector<int64_t> next(result.begins.begin(), result.begins.end() - 1);
-  for (int64_t row = 0; row < rows; ++row) result.rows[next[ids[row]]++] = row;
-  return result;
+// Whether every row's frame is its whole partition, without an order, and all calls are aggregates:
+// then one value a partition is enough.
+bool IsGroupBy(const WindowSpec& spec) {
+  const WindowFrameSpec& frame = spec.frame;
+  if (spec.num_order > 0 || frame.exclusion != WindowFrameExclusion::kNone ||
+      frame.start != WindowFrameBound::kUnboundedPreceding)
+    return false;
+  const bool to_end = frame.end == WindowFrameBound::kUnboundedFollowing ||
+                      (frame.end == WindowFrameBound::kCurrentRow &&
+                       frame.mode != WindowFrameMode::kRows);  // all rows are peers
+  return to_end && std::all_of(spec.calls.begin(), spec.calls.end(),
+                               [](const auto& call) { return AggregateOf(call.kind).has_value(); });
 }
 
-// Ranges of partitions that are worth a task each.
-std::vector<size_t> TaskBounds(const Partitions& partitions, int64_t rows_a_task) {
-  std::vector<size_t> bounds = {0};
-  int64_t begin = 0;
-  for (size_t p = 0; p + 1 < partitions.begins.size(); ++p) {
-    if (partitions.begins[p + 1] - begin < rows_a_task) continue;
-    bounds.push_back(p + 1);
-    begin = partitions.begins[p + 1];
+// A call's value of each partition, for all of its rows.
+absl::StatusOr<ColumnRef> AggregatePartitions(const WindowCallSpec& call,
+                                              const PartitionIds& partitions,
+                                              std::span<const Vector> exprs, RunState& state) {
+  const auto rows = static_cast<int64_t>(partitions.ids.size());
+  std::vector<Vector> args;
+  for (int arg : {call.arg, call.second}) {
+    if (arg >= 0) args.push_back(exprs[arg]);
   }
-  if (bounds.back() + 1 < partitions.begins.size()) bounds.push_back(partitions.begins.size() - 1);
-  return bounds;
+  std::vector<uint8_t> take;
+  if (call.filter >= 0) {
+    const Vector& filter = exprs[call.filter];
+    take.resize(static_cast<size_t>(rows));
+    for (int64_t r = 0; r < rows; ++r)
+      take[r] = !filter.is_null(r) && filter.as<uint8_t>()[r] != 0 ? 1 : 0;
+  }
+  const auto accumulator = MakeAccumulator(
+      *AggregateOf(call.kind), args.empty() ? TypeId::kInt64 : args[0].type, call.result);
+  accumulator->Resize(partitions.count);
+  accumulator->Update(args, take.empty() ? nullptr : take.data(), partitions.ids.data(), rows);
+  BatchArena arena;
+  ADJOIN_ASSIGN_OR_RETURN(const Vector values, accumulator->Result(0, partitions.count, arena));
+  ADJOIN_ASSIGN_OR_RETURN(const ColumnRef column,
+                          MakeColumn(values, partitions.count, state.budget));
+  return TakeRows(*column, partitions.ids, state.budget);
+}
+
+bool ReadsFrame(WindowKind kind) {
+  return AggregateOf(kind).has_value() || kind == WindowKind::kStringAgg ||
+         kind == WindowKind::kFirstValue || kind == WindowKind::kLastValue ||
+         kind == WindowKind::kNthValue;
+}
+
+// Whether somebody asks for the peers of a row.
+bool NeedsPeers(const WindowSpec& spec) {
+  const WindowFrameSpec& frame = spec.frame;
+  const bool whole = frame.start == WindowFrameBound::kUnboundedPreceding &&
+                     frame.end == WindowFrameBound::kUnboundedFollowing;
+  const bool frame_does = (!whole && frame.mode != WindowFrameMode::kRows) ||
+                          frame.exclusion != WindowFrameExclusion::kNone;
+  return std::any_of(spec.calls.begin(), spec.calls.end(), [&](const WindowCallSpec& call) {
+    return call.kind == WindowKind::kRank || call.kind == WindowKind::kDenseRank ||
+           call.kind == WindowKind::kPercentRank || call.kind == WindowKind::kCumeDist ||
+           (frame_does && ReadsFrame(call.kind));
+  });
 }
 
 }  // namespace
@@ -73,42 +108,55 @@ absl::Status WindowStep::Run(RunState& state) const {
                           EvaluateOverTable(spec_.exprs, *table, state, options_));
   const std::vector<Vector> exprs = VectorsOf(flat);
   const std::span<const Vector> keys(exprs);
-  Partitions partitions =
-      MakePartitions(keys.first(spec_.num_partition), rows, options_.batch_rows);
-  const SortCodes order(keys.subspan(spec_.num_partition, spec_.num_order), spec_.orders, rows);
+  const PartitionIds partitions =
+      FindPartitions(keys.first(spec_.num_partition), rows, options_.batch_rows);
+  std::vector<ColumnRef> columns;
+  for (int c : spec_.columns) columns.push_back(table->column(c));
+  if (rows > 0 && IsGroupBy(spec_)) {
+    for (const WindowCallSpec& call : spec_.calls) {
+      ADJOIN_ASSIGN_OR_RETURN(ColumnRef column,
+                              AggregatePartitions(call, partitions, exprs, state));
+      columns.push_back(std::move(column));
+    }
+  } else {
+    ADJOIN_RETURN_IF_ERROR(ComputeCalls(partitions, exprs, state, columns));
+  }
+  SetRelation(state, out_slot_, Table::MakeUnchecked(spec_.schema, std::move(columns), rows));
+  return absl::OkStatus();
+}
+
+absl::Status WindowStep::ComputeCalls(const PartitionIds& partitions,
+                                      const std::vector<Vector>& exprs, RunState& state,
+                                      std::vector<ColumnRef>& columns) const {
+  const auto rows = static_cast<int64_t>(partitions.ids.size());
+  const auto keys = std::span<const Vector>(exprs);
+  const SortCodes codes(keys.subspan(spec_.num_partition, spec_.num_order), spec_.orders, rows);
+  WindowOrder order(partitions, codes, options_.morsel_rows);
   std::vector<std::unique_ptr<WindowColumn>> results;
   for (const WindowCallSpec& call : spec_.calls) {
     results.push_back(std::make_unique<WindowColumn>(call, exprs, rows));
   }
-  const std::vector<size_t> bounds = TaskBounds(partitions, options_.morsel_rows);
   const bool by_distance = spec_.frame.mode == WindowFrameMode::kRange && spec_.num_order == 1;
   const Vector* range_key = by_distance ? &exprs[spec_.num_partition] : nullptr;
   const bool descending = by_distance && spec_.orders[0].descending;
+  const SortCodes* peers = NeedsPeers(spec_) ? &codes : nullptr;
   const auto body = [&](int64_t task) -> absl::Status {
     if (state.control != nullptr) ADJOIN_RETURN_IF_ERROR(state.control->Check());
-    for (size_t p = bounds[task]; p < bounds[task + 1]; ++p) {
-      const auto members =
-          std::span(partitions.rows)
-              .subspan(partitions.begins[p], partitions.begins[p + 1] - partitions.begins[p]);
-      SortRows(order, members);
-      const WindowPartition partition(members, order, range_key, descending);
+    return order.RunTask(task, [&](std::span<const int64_t> members) -> absl::Status {
+      const WindowPartition partition(members, peers, range_key, descending);
       for (auto& result : results) ADJOIN_RETURN_IF_ERROR(result->Compute(spec_.frame, partition));
-    }
-    return absl::OkStatus();
+      return absl::OkStatus();
+    });
   };
-  const auto tasks = static_cast<int64_t>(bounds.size()) - 1;
   if (state.pool != nullptr) {
-    ADJOIN_RETURN_IF_ERROR(state.pool->ForEachBlock(tasks, body));
+    ADJOIN_RETURN_IF_ERROR(state.pool->ForEachBlock(order.num_tasks(), body));
   } else {
-    for (int64_t task = 0; task < tasks; ++task) ADJOIN_RETURN_IF_ERROR(body(task));
+    for (int64_t task = 0; task < order.num_tasks(); ++task) ADJOIN_RETURN_IF_ERROR(body(task));
   }
-  std::vector<ColumnRef> columns;
-  for (int c : spec_.columns) columns.push_back(table->column(c));
   for (auto& result : results) {
     ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, MakeColumn(result->Result(), rows, state.budget));
     columns.push_back(std::move(column));
   }
-  SetRelation(state, out_slot_, Table::MakeUnchecked(spec_.schema, std::move(columns), rows));
   return absl::OkStatus();
 }
 

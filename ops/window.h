@@ -10,6 +10,7 @@
 #include "ops/pipeline.h"
 #include "ops/sort_codes.h"
 #include "ops/window_frame.h"
+#include "ops/window_order.h"
 
 namespace adjoin {
 
@@ -32,7 +33,9 @@ struct WindowSpec {
   Schema schema;             // of the result
 };
 
-// Output rows are the relation's, in its order. Partitions are computed side by side on the pool.
+// Output rows are the relation's, in its order. Partitions are computed side by side on the pool;
+// aggregates of whole partitions without an order are a group-by whose groups are given back to
+// the rows.
 class WindowStep final : public Step {
  public:
   WindowStep(WindowSpec spec, int out_slot, PipelineOptions options)
@@ -41,6 +44,9 @@ class WindowStep final : public Step {
   std::string Describe() const override;
 
  private:
+  // Appends a column for each call.
+  absl::Status ComputeCalls(const PartitionIds& partitions, const std::vector<Vector>& exprs,
+                            RunState& state, std::vector<ColumnRef>& columns) const;
   WindowSpec spec_;
   int out_slot_;
   PipelineOptions options_;

@@ -31,21 +31,50 @@ struct Better {
   }
 };
 
-// Calls f(position, parts, number of parts) for every row of the partition.
-template <typename F>
-absl::Status ForEachFrame(const WindowFrameSpec& spec, const WindowPartition& partition, F&& f) {
-  PositionRange parts[3];
-  for (int64_t i = 0; i < partition.size(); ++i) {
-    const int count = partition.FrameParts(spec, i, parts);
-    ADJOIN_RETURN_IF_ERROR(f(i, parts, count));
+// How far from a row a ROWS frame's start or end is, in a partition of `size` rows.
+int64_t RowsFrom(WindowFrameBound bound, int64_t offset, int64_t size) {
+  switch (bound) {
+    case WindowFrameBound::kUnboundedPreceding:
+      return -size;
+    case WindowFrameBound::kPreceding:
+      return -std::min(offset, size);
+    case WindowFrameBound::kCurrentRow:
+      return 0;
+    case WindowFrameBound::kFollowing:
+      return std::min(offset, size);
+    case WindowFrameBound::kUnboundedFollowing:
+      return size;
   }
-  return absl::OkStatus();
+  return 0;
 }
 
-int64_t CountIn(const std::vector<int64_t>& running, const PositionRange* parts, int count) {
-  int64_t total = 0;
-  for (int p = 0; p < count; ++p) total += running[parts[p].end] - running[parts[p].begin];
-  return total;
+// Rows of a partition that count. Counts are exact, so a range's is a difference.
+class Counts {
+ public:
+  // `running`: [p] of the first p rows; empty where all count.
+  explicit Counts(std::vector<int64_t> running) : running_(std::move(running)) {}
+  bool IsTaken(int64_t position) const {
+    return running_.empty() || running_[position + 1] > running_[position];
+  }
+  int64_t In(const PositionRange* parts, int count) const {
+    int64_t total = 0;
+    for (int p = 0; p < count; ++p) {
+      total +=
+          running_.empty() ? parts[p].size() : running_[parts[p].end] - running_[parts[p].begin];
+    }
+    return total;
+  }
+
+ private:
+  std::vector<int64_t> running_;
+};
+
+// The rows of a frame that has as many in each; -1: frames differ.
+int64_t FixedRows(const WindowFrameSpec& spec, int64_t size) {
+  if (spec.mode != WindowFrameMode::kRows || spec.exclusion != WindowFrameExclusion::kNone)
+    return -1;
+  return RowsFrom(spec.end, spec.end_offset, size) - RowsFrom(spec.start, spec.start_offset, size) +
+         1;
 }
 
 int64_t IntAt(const Vector& v, int64_t row) {
@@ -149,9 +178,11 @@ absl::Status WindowColumn::ComputeNtile(const WindowPartition& partition) {
 
 void WindowColumn::Set(int64_t row, const Vector& from, int64_t at) {
   if (from.is_null(at)) return SetNull(row);
-  const int64_t width = VectorWidth(spec_.result);
-  std::memcpy(data_.data() + row * width, from.as<std::byte>() + at * width,
-              static_cast<size_t>(width));
+  if (spec_.result == TypeId::kText) return Put(row, from.as<std::string_view>()[at]);
+  WithWidth(VectorWidth(spec_.result), [&](auto zero) {
+    using T = decltype(zero);
+    Put(row, from.as<T>()[at]);
+  });
 }
 
 void WindowColumn::ComputeShift(const WindowPartition& partition) {
@@ -197,21 +228,22 @@ void WindowColumn::ComputeEnd(const WindowFrameSpec& frame, const WindowPartitio
 absl::Status WindowColumn::ComputeNth(const WindowFrameSpec& frame,
                                       const WindowPartition& partition) {
   const Vector& numbers = exprs_[spec_.second];
-  return ForEachFrame(
-      frame, partition, [&](int64_t i, const PositionRange* parts, int count) -> absl::Status {
-        const int64_t row = partition.row(i);
-        SetNull(row);
-        if (numbers.is_null(row)) return absl::OkStatus();
-        int64_t left = IntAt(numbers, row) - 1;
-        if (left < 0) return SqlError("22016", "argument of nth_value must be greater than zero");
-        for (int p = 0; p < count; left -= parts[p++].size()) {
-          if (left >= parts[p].size()) continue;
-          valid_[static_cast<size_t>(row)] = 1;
-          Set(row, exprs_[spec_.arg], partition.row(parts[p].begin + left));
-          break;
-        }
-        return absl::OkStatus();
-      });
+  PositionRange parts[3];
+  for (int64_t i = 0; i < partition.size(); ++i) {
+    const int count = partition.FrameParts(frame, i, parts);
+    const int64_t row = partition.row(i);
+    SetNull(row);
+    if (numbers.is_null(row)) continue;
+    int64_t left = IntAt(numbers, row) - 1;
+    if (left < 0) return SqlError("22016", "argument of nth_value must be greater than zero");
+    for (int p = 0; p < count; left -= parts[p++].size()) {
+      if (left >= parts[p].size()) continue;
+      valid_[static_cast<size_t>(row)] = 1;
+      Set(row, exprs_[spec_.arg], partition.row(parts[p].begin + left));
+      break;
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WindowColumn::ComputeComoment(const WindowFrameSpec& frame,
@@ -226,7 +258,7 @@ absl::Status WindowColumn::ComputeComoment(const WindowFrameSpec& frame,
     const int64_t row = partition.row(i);
     if (IsTaken(row) && !y.is_null(row)) items[i].Add(x.as<double>()[row], y.as<double>()[row]);
   }
-  RangeFold<CentredSum, Merge> fold(std::move(items));
+  RangeFold<CentredSum, Merge> fold(std::move(items), FixedRows(frame, partition.size()));
   return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
     CentredSum sum;
     for (int p = 0; p < count; ++p) sum.Add(fold.Fold(parts[p].begin, parts[p].end));
@@ -266,8 +298,56 @@ bool WindowColumn::IsTaken(int64_t row) const {
   return spec_.kind == WindowKind::kCountStar || !exprs_[spec_.arg].is_null(row);
 }
 
-// [p]: rows that count among the first p. Counts are exact, so a range's is a difference.
+// Calls f(position, parts, number of parts) for every row of the partition; it puts the row's
+// result. Where all frames are the same one row's is enough.
+template <typename F>
+absl::Status WindowColumn::ForEachFrame(const WindowFrameSpec& spec,
+                                        const WindowPartition& partition, F&& f) {
+  const int64_t size = partition.size();
+  PositionRange parts[3];
+  if (partition.IsWhole(spec)) {
+    parts[0] = {0, size};
+    ADJOIN_RETURN_IF_ERROR(f(0, parts, 1));
+    Repeat(partition);
+    return absl::OkStatus();
+  }
+  if (spec.mode == WindowFrameMode::kRows && spec.exclusion == WindowFrameExclusion::kNone) {
+    const int64_t first = RowsFrom(spec.start, spec.start_offset, size);
+    const int64_t end = RowsFrom(spec.end, spec.end_offset, size) + 1;
+    for (int64_t i = 0; i < size; ++i) {
+      parts[0] = {std::clamp<int64_t>(i + first, 0, size), std::clamp<int64_t>(i + end, 0, size)};
+      ADJOIN_RETURN_IF_ERROR(f(i, parts, parts[0].begin < parts[0].end ? 1 : 0));
+    }
+    return absl::OkStatus();
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    const int count = partition.FrameParts(spec, i, parts);
+    ADJOIN_RETURN_IF_ERROR(f(i, parts, count));
+  }
+  return absl::OkStatus();
+}
+
+// Gives all rows of the partition the result of its first.
+void WindowColumn::Repeat(const WindowPartition& partition) {
+  const int64_t first = partition.row(0);
+  for (int64_t i = 1; i < partition.size(); ++i)
+    valid_[static_cast<size_t>(partition.row(i))] = valid_[static_cast<size_t>(first)];
+  if (spec_.result == TypeId::kText) {
+    auto* texts = reinterpret_cast<std::string_view*>(data_.data());
+    for (int64_t i = 1; i < partition.size(); ++i) texts[partition.row(i)] = texts[first];
+    return;
+  }
+  WithWidth(VectorWidth(spec_.result), [&](auto zero) {
+    auto* values = reinterpret_cast<decltype(zero)*>(data_.data());
+    for (int64_t i = 1; i < partition.size(); ++i) values[partition.row(i)] = values[first];
+  });
+}
+
+// [p]: rows that count among the first p; empty where all do.
 std::vector<int64_t> WindowColumn::RunningCounts(const WindowPartition& partition) const {
+  if (spec_.filter < 0 &&
+      (spec_.kind == WindowKind::kCountStar || exprs_[spec_.arg].valid == nullptr))
+    return {};
   std::vector<int64_t> counts(static_cast<size_t>(partition.size()) + 1);
   for (int64_t i = 0; i < partition.size(); ++i) {
     counts[i + 1] = counts[i] + (IsTaken(partition.row(i)) ? 1 : 0);
@@ -278,9 +358,9 @@ std::vector<int64_t> WindowColumn::RunningCounts(const WindowPartition& partitio
 absl::Status WindowColumn::ComputeAggregate(const WindowFrameSpec& frame,
                                             const WindowPartition& partition) {
   if (spec_.kind == WindowKind::kCountStar || spec_.kind == WindowKind::kCount) {
-    const std::vector<int64_t> counts = RunningCounts(partition);
+    const Counts counts(RunningCounts(partition));
     return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
-      Put<int64_t>(partition.row(i), CountIn(counts, parts, count));
+      Put<int64_t>(partition.row(i), counts.In(parts, count));
       return absl::OkStatus();
     });
   }
@@ -303,7 +383,7 @@ absl::Status WindowColumn::ComputeAggregate(const WindowFrameSpec& frame,
 // does not count adds 0.
 template <typename T>
 absl::Status WindowColumn::Sum(const WindowFrameSpec& frame, const WindowPartition& partition) {
-  const std::vector<int64_t> counts = RunningCounts(partition);
+  const Counts counts(RunningCounts(partition));
   const T* x = exprs_[spec_.arg].as<T>();
   const auto finish = [&](int64_t row, auto sum, int64_t rows) -> absl::Status {
     if (rows == 0) {
@@ -324,26 +404,26 @@ absl::Status WindowColumn::Sum(const WindowFrameSpec& frame, const WindowPartiti
     return absl::OkStatus();
   };
   if constexpr (std::is_integral_v<T>) {
-    std::vector<__int128> sums(counts.size());
+    std::vector<__int128> sums(static_cast<size_t>(partition.size()) + 1);
     for (int64_t i = 0; i < partition.size(); ++i) {
       const int64_t row = partition.row(i);
-      sums[i + 1] = sums[i] + (counts[i + 1] > counts[i] ? static_cast<__int128>(x[row]) : 0);
+      sums[i + 1] = sums[i] + (counts.IsTaken(i) ? static_cast<__int128>(x[row]) : 0);
     }
     return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
       __int128 sum = 0;
       for (int p = 0; p < count; ++p) sum += sums[parts[p].end] - sums[parts[p].begin];
-      return finish(partition.row(i), sum, CountIn(counts, parts, count));
+      return finish(partition.row(i), sum, counts.In(parts, count));
     });
   } else {
     std::vector<double> items(static_cast<size_t>(partition.size()));
     for (int64_t i = 0; i < partition.size(); ++i) {
-      if (counts[i + 1] > counts[i]) items[i] = static_cast<double>(x[partition.row(i)]);
+      if (counts.IsTaken(i)) items[i] = static_cast<double>(x[partition.row(i)]);
     }
-    RangeFold<double, Plus> fold(std::move(items));
+    RangeFold<double, Plus> fold(std::move(items), FixedRows(frame, partition.size()));
     return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
       double sum = 0;
       for (int p = 0; p < count; ++p) sum += fold.Fold(parts[p].begin, parts[p].end);
-      return finish(partition.row(i), sum, CountIn(counts, parts, count));
+      return finish(partition.row(i), sum, counts.In(parts, count));
     });
   }
 }
@@ -357,7 +437,7 @@ void WindowColumn::MinMax(const WindowFrameSpec& frame, const WindowPartition& p
       if (IsTaken(row)) items[i] = {exprs_[spec_.arg].as<T>()[row], true};
     }
     using Combine = Better<T, kGreatest>;
-    RangeFold<MaybeValue<T>, Combine> fold(std::move(items));
+    RangeFold<MaybeValue<T>, Combine> fold(std::move(items), FixedRows(frame, partition.size()));
     return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
       MaybeValue<T> best;
       for (int p = 0; p < count; ++p)

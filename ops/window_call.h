@@ -30,6 +30,9 @@ class WindowColumn {
   absl::Status ComputeNth(const WindowFrameSpec& frame, const WindowPartition& partition);
   absl::Status ComputeTexts(const WindowFrameSpec& frame, const WindowPartition& partition);
   absl::Status ComputeComoment(const WindowFrameSpec& frame, const WindowPartition& partition);
+  template <typename F>
+  absl::Status ForEachFrame(const WindowFrameSpec& spec, const WindowPartition& partition, F&& f);
+  void Repeat(const WindowPartition& partition);
   template <typename T>
   absl::Status Sum(const WindowFrameSpec& frame, const WindowPartition& partition);
   template <typename T>

@@ -12,7 +12,8 @@ namespace adjoin {
 // Answers Fold(begin, end) over a fixed list of items with an associative `Combine` (floats: nearly
 // so). A range is folded from its own items only, never by taking away from a larger one: a range
 // that starts at 0 reads a running fold from the left, one that ends at the end a running fold from
-// the right, a short one is folded item by item, others by a tree. Lists are made on first use.
+// the right, a short one is folded item by item, one of `fixed` items is the end of one block of as
+// many and the start of the next (van Herk 1992), others by a tree. Lists are made on first use.
 // Equal ranges give equal bits.
 template <typename Item, typename Combine>
 class RangeFold {
@@ -20,7 +21,8 @@ class RangeFold {
   // Shorter ranges are folded item by item, which costs less than a walk through the tree.
   static constexpr int64_t kShort = 32;
 
-  explicit RangeFold(std::vector<Item> items) : items_(std::move(items)) {}
+  explicit RangeFold(std::vector<Item> items, int64_t fixed = -1)
+      : items_(std::move(items)), fixed_(fixed) {}
 
   // REQUIRES: begin < end.
   Item Fold(int64_t begin, int64_t end) {
@@ -32,10 +34,23 @@ class RangeFold {
       for (int64_t i = begin + 1; i < end; ++i) result = Combine()(result, items_[i]);
       return result;
     }
-    return FromTree(begin, end);
+    return end - begin == fixed_ ? FromBlocks(begin, end) : FromTree(begin, end);
   }
 
  private:
+  Item FromBlocks(int64_t begin, int64_t end) {
+    if (starts_.empty()) {
+      const auto n = static_cast<int64_t>(items_.size());
+      starts_ = items_, ends_ = items_;
+      for (int64_t i = 1; i < n; ++i) {
+        if (i % fixed_ != 0) starts_[i] = Combine()(starts_[i - 1], starts_[i]);
+      }
+      for (int64_t i = n - 2; i >= 0; --i) {
+        if ((i + 1) % fixed_ != 0) ends_[i] = Combine()(ends_[i], ends_[i + 1]);
+      }
+    }
+    return begin % fixed_ == 0 ? ends_[begin] : Combine()(ends_[begin], starts_[end - 1]);
+  }
   const Item& FromLeft(int64_t end) {
     if (left_.empty()) {
       left_ = items_;
@@ -72,6 +87,8 @@ class RangeFold {
   }
 
   std::vector<Item> items_, left_, right_, tree_;
+  const int64_t fixed_;
+  std::vector<Item> starts_, ends_;  // folds of a block's items up to one, and from one on
 };
 
 }  // namespace adjoin

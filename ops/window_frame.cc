@@ -21,12 +21,13 @@ bool IsOffset(WindowFrameBound bound) {
 
 }  // namespace
 
-WindowPartition::WindowPartition(std::span<const int64_t> rows, const SortCodes& order,
+WindowPartition::WindowPartition(std::span<const int64_t> rows, const SortCodes* order,
                                  const Vector* range_key, bool descending)
     : range_key_(range_key), descending_(descending), rows_(rows) {
+  if (order == nullptr) return;
   group_of_.resize(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (i == 0 || !order.Equal(rows[i - 1], rows[i]))
+    if (i == 0 || !order->Equal(rows[i - 1], rows[i]))
       group_begin_.push_back(static_cast<int64_t>(i));
     group_of_[i] = static_cast<int32_t>(group_begin_.size()) - 1;
   }
@@ -113,6 +114,9 @@ PositionRange WindowPartition::FrameOf(const WindowFrameSpec& spec, int64_t posi
     return RangeFrame(spec, position);
   }
   const bool rows = spec.mode == WindowFrameMode::kRows;
+  if (spec.start == WindowFrameBound::kUnboundedPreceding &&
+      spec.end == WindowFrameBound::kUnboundedFollowing)
+    return {0, size()};
   const int64_t here = rows ? position : group(position);
   const int64_t units = rows ? size() : num_groups();
   int64_t first = 0;
@@ -155,6 +159,15 @@ PositionRange WindowPartition::FrameOf(const WindowFrameSpec& spec, int64_t posi
   last = std::clamp<int64_t>(last, 0, units);
   if (rows) return {first, last};
   return {group_begin_[first], group_begin_[last]};
+}
+
+bool WindowPartition::IsWhole(const WindowFrameSpec& spec) const {
+  if (spec.exclusion != WindowFrameExclusion::kNone ||
+      spec.start != WindowFrameBound::kUnboundedPreceding)
+    return false;
+  return spec.end == WindowFrameBound::kUnboundedFollowing ||
+         (spec.end == WindowFrameBound::kCurrentRow && spec.mode != WindowFrameMode::kRows &&
+          num_groups() == 1);
 }
 
 int WindowPartition::FrameParts(const WindowFrameSpec& spec, int64_t position,

@@ -18,9 +18,9 @@ struct PositionRange {
 // One partition: its rows in order, and their peer groups.
 class WindowPartition {
  public:
-  // `rows`: table row numbers in window order. `range_key`: the ORDER BY key by table row, where
-  // RANGE has offsets.
-  WindowPartition(std::span<const int64_t> rows, const SortCodes& order,
+  // `rows`: table row numbers in window order. `order`: says which are peers; null where nobody
+  // asks for peers. `range_key`: the ORDER BY key by table row, where RANGE has offsets.
+  WindowPartition(std::span<const int64_t> rows, const SortCodes* order,
                   const Vector* range_key = nullptr, bool descending = false);
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
   int64_t row(int64_t position) const { return rows_[static_cast<size_t>(position)]; }
@@ -33,6 +33,8 @@ class WindowPartition {
 
   // The frame of a row before exclusion, within [0, size()].
   PositionRange FrameOf(const WindowFrameSpec& spec, int64_t position) const;
+  // Whether the frame of every row is the whole partition.
+  bool IsWhole(const WindowFrameSpec& spec) const;
   // The parts of it that exclusion leaves, ascending; returns how many, 0 to 3, none of them empty.
   int FrameParts(const WindowFrameSpec& spec, int64_t position, PositionRange parts[3]) const;
 

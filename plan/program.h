@@ -19,11 +19,12 @@ enum class RuleUse : uint8_t { kOff, kOn, kForce };
 
 // What a session can set; `SET adjoin.grid = off` is options.grid = false.
 struct PlanOptions {
-  bool grid = true;              // array programs for Grid tables; off: everything on Rows
-  bool contraction = true;       // recognise products
-  bool inline_maps = true;       // fuse a map into its only reader
-  RuleUse tile = RuleUse::kOn;   // steps that share large arrays run together, tile by tile
-  RuleUse stage = RuleUse::kOn;  // independent steps run side by side
+  bool grid = true;                   // array programs for Grid tables; off: everything on Rows
+  bool contraction = true;            // recognise products
+  bool inline_maps = true;            // fuse a map into its only reader
+  RuleUse tile = RuleUse::kOn;        // steps that share large arrays run together, tile by tile
+  RuleUse join_order = RuleUse::kOn;  // joins of Rows in the cheapest order
+  RuleUse stage = RuleUse::kOn;       // independent steps run side by side
   int64_t work_mem =
       int64_t{256} << 20;  // bytes a stored intermediate may take before it is recomputed instead
   int64_t batch_rows = 1024;    // rows a batch (tests use 3)

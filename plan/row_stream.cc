@@ -40,6 +40,7 @@ void RowStream::Open() {
 
 void RowStream::Append(std::shared_ptr<const StreamOperator> op, int new_width, bool keeps_rows) {
   Open();
+  join.reset();
   for (Branch& branch : branches) branch.operators.push_back(op);
   width = new_width;
   one_to_one = one_to_one && keeps_rows;

@@ -9,6 +9,8 @@
 
 namespace adjoin {
 
+struct StoredJoin;
+
 // Either a *view* (columns of a stored relation) or a pipeline without a sink. A value: copies read
 // the same rows.
 struct RowStream {
@@ -21,6 +23,9 @@ struct RowStream {
   int base_table_scans = 0;
   bool one_to_one = true;  // batches carry row numbers of the one source that are dense
   bool repeatable = true;  // computing it again in another pipeline gives equal rows, row ids too
+
+  // A join of two views, and nothing since: what to read where it is to be stored.
+  std::shared_ptr<const StoredJoin> join;
 
   // The table column of node column `column`. REQUIRES: a view.
   int table_column(int column) const {

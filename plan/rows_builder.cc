@@ -234,6 +234,7 @@ void RowsBuilder::AddPipeline(const RowStream& stream, std::unique_ptr<const Pip
 }
 
 absl::Status RowsBuilder::Store(NodeState& state) {
+  if (state.stream.join != nullptr) return StorePairs(state);
   const std::vector<int> columns = ColumnsNeeded(state);
   ADJOIN_RETURN_IF_ERROR(Arrange(state.stream, *state.node, columns));
   const int slot = NewSlot();

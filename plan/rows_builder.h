@@ -34,6 +34,13 @@ struct JoinPlan {
   std::vector<int> left_out, right_out;  // node columns of the sides that go out, in this order
 };
 
+// The same with a left side that is stored too.
+struct StoredJoin {
+  JoinPlan plan;
+  RowStream left, right;  // views
+  int left_columns;       // of the left node
+};
+
 // The columns that are read, ascending; and a schema of some of a node's columns.
 std::vector<int> ColumnsNeeded(const NodeState& state);
 Schema SchemaOf(const Node& node, const std::vector<int>& columns);
@@ -77,6 +84,7 @@ class RowsBuilder {
   absl::Status Arrange(RowStream& stream, const Node& node, const std::vector<int>& columns);
   void AddPipeline(const RowStream& stream, std::unique_ptr<const PipelineSink> sink, int slot);
   absl::Status Store(NodeState& state);
+  absl::Status StorePairs(NodeState& state);
   absl::Status StoreRoot(NodeState& state);
   // A slot that the node's own step writes, with its columns in order.
   bool IsWhole(const NodeState& state) const;
@@ -108,9 +116,12 @@ class RowsBuilder {
   absl::Status LowerOp(const Contraction& contraction, NodeState& state);
   absl::Status LowerOp(const Collect& collect, NodeState& state);
   absl::Status LowerFullJoin(const Join& join, NodeState& state);
-  // `left` with a join against the stored `right`; batches have left_out, then right_out.
+  // `left` with a join against the stored `right`; batches have left_out, then right_out, or rows
+  // alone.
   absl::StatusOr<RowStream> JoinStream(const JoinPlan& plan, RowStream left, const RowStream& right,
-                                       int left_columns);
+                                       int left_columns, bool rows_only = false);
+  // The same, remembered as a join of views where it is one.
+  absl::Status SetJoin(NodeState& state, const JoinPlan& plan, const RowStream& right);
 
   const PlanOptions options_;
   const PipelineOptions pipeline_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "absl/container/flat_hash_set.h"
+#include "plan/cardinality.h"
 #include "plan/dim_extents.h"
 #include "plan/node.h"
 #include "plan/program.h"
@@ -24,5 +25,11 @@ NodeRef OrderContraction(const NodeRef& node, Planner& planner,
 // Calls `shape_of` only for scans on whose shape the plan then depends.
 void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& options,
                 ShapeOf shape_of);
+
+// Runs of inner joins in the order that the statistics of base tables make cheapest
+// (rules/order_joins.cc): results are the same rows, in another order. Leaves statements with
+// derivatives and joins of grids alone.
+void OrderJoins(Statement* statement, Planner& planner, const PlanOptions& options,
+                const ShapeOf& shape_of, TableOf table_of);
 
 }  // namespace adjoin

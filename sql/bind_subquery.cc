@@ -5,10 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "plan/join_condition.h"
 #include "sql/bind_expr.h"
 #include "sql/bind_query.h"
 #include "sql/decorrelate.h"
-#include "sql/join_condition.h"
 
 namespace adjoin {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "engine/status.h"
-#include "sql/join_condition.h"
+#include "plan/join_condition.h"
 #include "sql/plan_exprs.h"
 
 namespace adjoin {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/join_condition.h"
 #include "plan/scalar_functions.h"
-#include "sql/join_condition.h"
 
 namespace adjoin {
 namespace {

@@ -83,25 +83,42 @@ PlannedStatement::PlannedStatement(nlohmann::json tree, std::string text,
       text_(std::move(text)),
       parameter_types_(std::move(parameter_types)) {}
 
-std::optional<GridShape> PlannedStatement::ShapeOf(const CatalogState& catalog, const Scan& scan) {
+TableRef PlannedStatement::TableFor(const CatalogState& catalog, const Scan& scan) const {
   const auto stand_in = bound_by_name_.find(scan.table);
-  const TableRef table =
-      stand_in != bound_by_name_.end() ? stand_in->second : catalog.table(scan.table_id);
+  return stand_in != bound_by_name_.end() ? stand_in->second : catalog.table(scan.table_id);
+}
+
+std::optional<GridShape> PlannedStatement::ShapeOf(const CatalogState& catalog, const Scan& scan) {
+  const TableRef table = TableFor(catalog, scan);
   const std::optional<GridShape> shape = table == nullptr ? std::nullopt : table->grid();
   shapes_[scan.table_id] = shape;
   return shape;
 }
 
-bool PlannedStatement::ShapesHold() const {
-  return std::all_of(shapes_.begin(), shapes_.end(), [&](const auto& noted) {
-    const auto table = state_.tables.find(noted.first);
-    return table == state_.tables.end() || table->second->grid() == noted.second;
-  });
+bool PlannedStatement::OrdersHold() const {
+  const auto table = [&](uint64_t id) -> const Table* {
+    const auto it = state_.tables.find(id);
+    return it == state_.tables.end() ? nullptr : it->second.get();
+  };
+  // An order of joins is good for other numbers of rows, too, if they are not far off.
+  const auto far = [](int64_t a, int64_t b) { return a > 8 * b + 1000; };
+  return std::all_of(shapes_.begin(), shapes_.end(),
+                     [&](const auto& noted) {
+                       const Table* now = table(noted.first);
+                       return now == nullptr || now->grid() == noted.second;
+                     }) &&
+         std::all_of(rows_.begin(), rows_.end(), [&](const auto& noted) {
+           const Table* now = table(noted.first);
+           return now == nullptr ||
+                  !(far(now->num_rows(), noted.second) || far(noted.second, now->num_rows()));
+         });
 }
 
 bool PlannedStatement::IsCurrent(const CatalogState& catalog, const Settings& settings) const {
-  if (!bound_ || weak_real_ != settings.weak_real || contraction_ != settings.plan.contraction)
+  if (!bound_ || weak_real_ != settings.weak_real || contraction_ != settings.plan.contraction ||
+      join_order_ != settings.plan.join_order) {
     return false;
+  }
   return std::all_of(lookups_.begin(), lookups_.end(), [&](const RecordingCatalog::Lookup& lookup) {
     const CatalogEntry* entry = catalog.Find(lookup.name);
     return entry == nullptr ? lookup.id == 0 : lookup.id == entry->id && lookup.view == entry->view;
@@ -113,6 +130,7 @@ absl::Status PlannedStatement::Bind(const CatalogState& catalog, const Settings&
   program_.reset();
   weak_real_ = settings.weak_real;
   contraction_ = settings.plan.contraction;
+  join_order_ = settings.plan.join_order;
   relations_.clear();
   RecordingCatalog recording(catalog);
   BindOptions options;
@@ -125,9 +143,16 @@ absl::Status PlannedStatement::Bind(const CatalogState& catalog, const Settings&
   stages_.clear();
   AddStage("Bound:", statement);
   shapes_.clear();
-  ApplyRules(&statement, *planner, settings.plan,
-             [&](const Scan& scan) { return ShapeOf(catalog, scan); });
+  rows_.clear();
+  const adjoin::ShapeOf shape_of = [&](const Scan& scan) { return ShapeOf(catalog, scan); };
+  ApplyRules(&statement, *planner, settings.plan, shape_of);
   AddStage("Products recognised:", statement);
+  OrderJoins(&statement, *planner, settings.plan, shape_of, [&](const Scan& scan) {
+    TableRef table = TableFor(catalog, scan);
+    if (table != nullptr) rows_[scan.table_id] = table->num_rows();
+    return table;
+  });
+  AddStage("Joins ordered:", statement);
   ADJOIN_RETURN_IF_ERROR(ResolveDerivatives(&statement, *planner));
   AddStage("Derivatives taken:", statement);
   statement_ = std::move(statement);
@@ -207,7 +232,7 @@ absl::Status PlannedStatement::Prepare(const CatalogState& catalog, const Settin
                                        const std::shared_ptr<MemoryBudget>& budget) {
   const auto start = std::chrono::steady_clock::now();
   bool planned = false;
-  if (!IsCurrent(catalog, settings) || !Refresh(catalog) || !ShapesHold()) {
+  if (!IsCurrent(catalog, settings) || !Refresh(catalog) || !OrdersHold()) {
     ADJOIN_RETURN_IF_ERROR(Bind(catalog, settings));
     if (!Refresh(catalog))
       return SqlError(sqlstate::kInternalError, "a table has left the catalog");

@@ -88,9 +88,12 @@ class PlannedStatement {
   absl::Status SetParameters(const std::vector<ExprRef>& values);
 
  private:
-  // The shape of the table that the next run would read there, noted as one that the plan rests on.
+  // The table that the next run would read there; null where there is none.
+  TableRef TableFor(const CatalogState& catalog, const Scan& scan) const;
+  // Its shape, noted as one that the plan rests on.
   std::optional<GridShape> ShapeOf(const CatalogState& catalog, const Scan& scan);
-  bool ShapesHold() const;
+  // Whether tables have the shapes, and about the rows, that plans were ordered for.
+  bool OrdersHold() const;
   bool IsCurrent(const CatalogState& catalog, const Settings& settings) const;
   void AddStage(std::string_view heading, const Statement& statement);
   absl::Status CollectTables();
@@ -104,9 +107,12 @@ class PlannedStatement {
   std::vector<std::string> relations_;
   PlanOptions options_;
   bool weak_real_ = false;
-  bool contraction_ = true;  // what the plan was rewritten with
+  // What the plan was rewritten with.
+  bool contraction_ = true;
+  RuleUse join_order_ = RuleUse::kOn;
   bool bound_ = false;
-  absl::flat_hash_map<uint64_t, std::optional<GridShape>> shapes_;  // products were ordered by
+  absl::flat_hash_map<uint64_t, std::optional<GridShape>> shapes_;  // products were ordered by,
+  absl::flat_hash_map<uint64_t, int64_t> rows_;                     // joins were ordered by
   Statement statement_;
   struct Stage {
     std::string_view heading;

@@ -125,6 +125,8 @@ constexpr Row kRows[] = {
     ADJOIN_ROW("adjoin.grid", plan.grid, PlanBool<&PlanOptions::grid>, OnOff(s.plan.grid)),
     ADJOIN_ROW("adjoin.inline", plan.inline_maps, PlanBool<&PlanOptions::inline_maps>,
                OnOff(s.plan.inline_maps)),
+    ADJOIN_ROW("adjoin.join_order", plan.join_order, PlanRule<&PlanOptions::join_order>,
+               OnOffForce(s.plan.join_order)),
     ADJOIN_ROW("adjoin.morsel_rows", plan.morsel_rows, PlanRows<&PlanOptions::morsel_rows>,
                std::to_string(s.plan.morsel_rows)),
     ADJOIN_ROW("adjoin.stage", plan.stage, PlanRule<&PlanOptions::stage>, OnOffForce(s.plan.stage)),

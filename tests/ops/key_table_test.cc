@@ -135,7 +135,7 @@ TEST(KeyTableTest, CodesOfTextFindWhatTheStringsFind) {
       std::vector<Vector> keys, plain_keys;
       for (int k = 0; k < num_keys; ++k) {
         keys.push_back(ReadColumn(*columns[(round + k) % 2], 0, 6, arena));
-        plain_keys.push_back(without_codes(keys[k]));
+        plain_keys.push_back(without_codes(WithViews(keys[k], 6, arena)));
         if (round % 3 == 2) keys[k] = plain_keys[k];
       }
       std::vector<int64_t> ids(6), expected(6);
@@ -147,6 +147,99 @@ TEST(KeyTableTest, CodesOfTextFindWhatTheStringsFind) {
       EXPECT_EQ(ids, expected);
       coded.Find(keys, 6, ids.data(), coded_scratch);
       EXPECT_EQ(ids, expected);
+    }
+  }
+}
+
+// Packed words must widen, change their number and leave arrays without mixing keys up: several
+// keys with ranges that grow in turn, NULLs that come late, against a map of the values.
+TEST(KeyTableTest, ManyKeysMatchAMap) {
+  std::mt19937_64 random(11);
+  for (const int num_keys : {2, 3, 5}) {
+    const std::vector<TypeId> all = {TypeId::kInt32, TypeId::kFloat64, TypeId::kInt16,
+                                     TypeId::kInt64, TypeId::kFloat32};
+    const std::vector<TypeId> types(all.begin(), all.begin() + num_keys);
+    KeyTable table(types);
+    using Key = std::vector<std::pair<bool, double>>;
+    std::map<Key, int64_t> expected;
+    KeyScratch scratch;
+    for (int batch = 0; batch < 60; ++batch) {
+      constexpr int64_t kRows = 64;
+      BatchArena arena;
+      std::vector<Vector> keys;
+      std::vector<Key> rows(kRows);
+      for (TypeId type : types) {
+        uint8_t* valid = arena.Make<uint8_t>(kRows);
+        WithElementType(type, [&](auto zero) {
+          using T = decltype(zero);
+          if constexpr (!std::is_same_v<T, std::string_view>) {
+            T* values = arena.Make<T>(kRows);
+            for (int64_t r = 0; r < kRows; ++r) {
+              const auto spread = static_cast<int64_t>(random() % 4) << (batch / 4);
+              values[r] = static_cast<T>(random() % 2 == 0 ? spread : -spread);
+              valid[r] = batch > 20 && random() % 8 == 0 ? 0 : 1;
+              rows[r].emplace_back(valid[r] == 0, valid[r] == 0 ? 0 : double(values[r]));
+            }
+            keys.push_back({type, values, batch > 20 ? valid : nullptr});
+          }
+        });
+      }
+      std::vector<int64_t> ids(kRows);
+      table.Find(keys, kRows, ids.data(), scratch);
+      for (int64_t r = 0; r < kRows; ++r) {
+        const auto it = expected.find(rows[r]);
+        ASSERT_EQ(ids[r], it == expected.end() ? -1 : it->second);
+      }
+      table.FindOrAdd(keys, kRows, ids.data());
+      for (int64_t r = 0; r < kRows; ++r) {
+        const int64_t next = static_cast<int64_t>(expected.size());
+        ASSERT_EQ(ids[r], expected.emplace(rows[r], next).first->second);
+      }
+    }
+    ASSERT_EQ(table.size(), static_cast<int64_t>(expected.size()));
+    BatchArena arena;
+    for (int k = 0; k < num_keys; ++k) {
+      const Vector values = table.Key(k, 0, table.size(), arena);
+      for (const auto& [key, id] : expected) {
+        ASSERT_EQ(values.is_null(id), key[k].first);
+        WithElementType(types[k], [&](auto zero) {
+          using T = decltype(zero);
+          if constexpr (!std::is_same_v<T, std::string_view>) {
+            if (key[k].first) return;
+            EXPECT_EQ(double(values.as<T>()[id]), key[k].second);
+          }
+        });
+      }
+    }
+  }
+}
+
+// Codes stay the dictionary's until text of another comes.
+TEST(KeyTableTest, BorrowedCodesGiveWayToStrings) {
+  const ColumnRef one = TextColumn({"x", "a", "b", "", "a"});
+  const ColumnRef two = TextColumn({"b", "c", "", "x", "a"});
+  for (const bool leave : {false, true}) {
+    KeyTable table({TypeId::kText, TypeId::kInt64});
+    table.BorrowCodes();
+    BatchArena arena;
+    const std::vector<int64_t> numbers = {7, 7, 7, 7, 7};
+    const Vector number{TypeId::kInt64, numbers.data(), nullptr};
+    std::vector<int64_t> ids(5);
+    const Vector first[] = {Slice(ReadColumn(*one, 0, 5, arena), 1), number};
+    table.FindOrAdd(first, 4, ids.data());
+    EXPECT_EQ(ids, (std::vector<int64_t>{0, 1, 2, 0, 0}));
+    if (leave) {
+      const Vector second[] = {ReadColumn(*two, 0, 5, arena), number};
+      table.FindOrAdd(second, 5, ids.data());
+      EXPECT_EQ(ids, (std::vector<int64_t>{1, 3, 2, 4, 0}));
+    }
+    const Vector key = table.Key(0, 0, table.size(), arena);
+    EXPECT_EQ(key.codes == nullptr, leave);
+    EXPECT_EQ(TextAt(key, 0), "a");
+    EXPECT_EQ(TextAt(key, 1), "b");
+    EXPECT_TRUE(key.is_null(2));
+    if (leave) {
+      EXPECT_EQ(TextAt(key, 4), "x");
     }
   }
 }

@@ -18,12 +18,14 @@ TEST(RangeFoldTest, EveryRangeHoldsItsItemsInOrder) {
   for (const size_t n : {1u, 2u, 33u, 100u, 129u}) {
     std::vector<std::string> items(n);
     for (size_t i = 0; i < n; ++i) items[i] = std::string(1, static_cast<char>('!' + i % 90));
-    RangeFold<std::string, Concat> fold(items);
-    for (size_t begin = 0; begin < n; ++begin) {
-      std::string expected;
-      for (size_t end = begin + 1; end <= n; ++end) {
-        expected += items[end - 1];
-        ASSERT_EQ(fold.Fold(static_cast<int64_t>(begin), static_cast<int64_t>(end)), expected);
+    for (const int64_t fixed : {-1, 33, 40}) {
+      RangeFold<std::string, Concat> fold(items, fixed);
+      for (size_t begin = 0; begin < n; ++begin) {
+        std::string expected;
+        for (size_t end = begin + 1; end <= n; ++end) {
+          expected += items[end - 1];
+          ASSERT_EQ(fold.Fold(static_cast<int64_t>(begin), static_cast<int64_t>(end)), expected);
+        }
       }
     }
   }
@@ -34,7 +36,7 @@ TEST(WindowPartitionTest, FramesStayInThePartition) {
   const Vector key{TypeId::kInt64, order_values.data(), nullptr};
   const SortCodes codes({&key, 1}, {}, 5);
   const std::vector<int64_t> rows = {0, 1, 2, 3, 4};
-  const WindowPartition partition(rows, codes);
+  const WindowPartition partition(rows, &codes);
   WindowFrameSpec spec;
   const auto frame = [&](int64_t i) {
     const PositionRange range = partition.FrameOf(spec, i);

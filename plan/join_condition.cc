@@ -1,4 +1,4 @@
-#include "sql/join_condition.h"
+#include "plan/join_condition.h"
 
 #include <optional>
 #include <utility>

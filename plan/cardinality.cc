@@ -1,0 +1,207 @@
+#include "plan/cardinality.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/scalar_functions.h"
+
+namespace adjoin {
+namespace {
+
+constexpr double kUnknownRows = 1000;
+// Shares of rows where nothing better is known, PostgreSQL's (DEFAULT_EQ_SEL is for columns without
+// statistics, DEFAULT_INEQ_SEL, DEFAULT_MATCH_SEL times ten for patterns of a few words).
+constexpr double kUnknownEqual = 0.005, kUnknownRange = 1.0 / 3, kUnknownMatch = 0.05,
+                 kUnknownPredicate = 1.0 / 3, kNullShare = 0.01;
+
+bool IsCall(const Expr& e, std::string_view name) {
+  return e.kind == ExprKind::kCall && e.function->name == name;
+}
+
+// Casts keep order and tell values apart, or nearly.
+const Expr& WithoutCasts(const ExprRef& expr) {
+  const Expr* e = expr.get();
+  while (IsCall(*e, "cast")) e = e->args[0].get();
+  return *e;
+}
+
+double NumberOr(const Expr& e, double otherwise) {
+  if (e.kind != ExprKind::kConstant) return otherwise;
+  if (e.constant.is_int()) return static_cast<double>(e.constant.as_int());
+  return e.constant.is_float() ? e.constant.as_float() : otherwise;
+}
+
+}  // namespace
+
+double Cardinality::Rows(const NodeRef& node) {
+  const auto known = rows_.find(node.get());
+  if (known != rows_.end()) return known->second;
+  const double rows = OfOperator(node);
+  rows_[node.get()] = rows;
+  return rows;
+}
+
+double Cardinality::OfOperator(const NodeRef& node) {
+  const auto in = [&](size_t i) { return Rows(node->inputs[i]); };
+  if (const auto* scan = std::get_if<Scan>(&node->op)) {
+    const TableRef table = table_of_(*scan);
+    return table == nullptr ? kUnknownRows : static_cast<double>(table->num_rows());
+  }
+  if (const auto* values = std::get_if<Values>(&node->op))
+    return static_cast<double>(values->rows.size());
+  if (const auto* series = std::get_if<Series>(&node->op)) {
+    const double start = NumberOr(*series->start, 1), step = NumberOr(*series->step, 1);
+    const double stop = NumberOr(*series->stop, kUnknownRows);
+    return step == 0 ? 0 : std::max(0.0, (stop - start) / step + 1);
+  }
+  if (const auto* filter = std::get_if<Filter>(&node->op))
+    return in(0) * Selectivity(node->inputs[0], filter->predicate);
+  if (const auto* join = std::get_if<Join>(&node->op)) return OfJoin(node, *join);
+  if (const auto* group = std::get_if<GroupBy>(&node->op))
+    return OfGroups(node->inputs[0], group->keys);
+  if (const auto* limit = std::get_if<Limit>(&node->op)) {
+    return limit->limit == nullptr ? in(0) : std::min(in(0), NumberOr(*limit->limit, kUnknownRows));
+  }
+  if (const auto* contraction = std::get_if<Contraction>(&node->op))
+    return contraction->keys.empty() ? 1 : std::max(in(0), in(1));
+  if (std::holds_alternative<UnionAll>(node->op)) {
+    double sum = 0;
+    for (size_t i = 0; i < node->inputs.size(); ++i) sum += in(i);
+    return sum;
+  }
+  return node->inputs.empty() ? kUnknownRows : in(0);
+}
+
+double Cardinality::OfJoin(const NodeRef& node, const Join& join) {
+  const NodeRef &left = node->inputs[0], &right = node->inputs[1];
+  const double l = Rows(left), r = Rows(right);
+  double pairs = l * r, matched = 1;  // the share of left rows that have a match
+  for (const JoinKey& key : join.keys) {
+    const double a = Distinct(left, key.left), b = Distinct(right, key.right);
+    pairs /= std::max({a, b, 1.0});
+    matched = std::min(matched, b / std::max(a, 1.0));
+  }
+  // Keys of several columns often determine each other.
+  if (join.keys.size() > 1) pairs = std::max(pairs, std::min(l, r) * matched);
+  switch (join.kind) {
+    case JoinKind::kInner:
+      return join.residual == nullptr ? pairs : pairs * kUnknownPredicate;
+    case JoinKind::kSemi:
+      return l * (join.residual == nullptr ? matched : matched / 2);
+    case JoinKind::kAnti:
+    case JoinKind::kNullAwareAnti:
+      return l * std::max(1 - matched, kNullShare);
+    case JoinKind::kLeft:
+      return std::max(pairs, l);
+    case JoinKind::kFull:
+      return std::max({pairs, l, r});
+    case JoinKind::kSingle:
+      return l;
+  }
+  return l;
+}
+
+double Cardinality::OfGroups(const NodeRef& node, const std::vector<ExprRef>& keys) {
+  double groups = 1;
+  for (const ExprRef& key : keys) groups *= std::max(Distinct(node, key), 1.0);
+  return keys.empty() ? 1 : std::min(groups, Rows(node));
+}
+
+// Follows a column down to the base table that it is of.
+ColumnStatistics Cardinality::Statistics(const NodeRef& node, int column) const {
+  const Node* at = node.get();
+  while (true) {
+    if (const auto* scan = std::get_if<Scan>(&at->op)) {
+      const TableRef table = table_of_(*scan);
+      return table == nullptr ? ColumnStatistics{} : table->column(column)->statistics();
+    }
+    size_t input = 0;
+    if (const auto* project = std::get_if<Project>(&at->op)) {
+      const Expr& e = WithoutCasts(project->exprs[static_cast<size_t>(column)]);
+      if (e.kind != ExprKind::kColumn) return {};
+      column = e.index;
+    } else if (const auto* group = std::get_if<GroupBy>(&at->op)) {
+      if (static_cast<size_t>(column) >= group->keys.size()) return {};
+      const Expr& e = WithoutCasts(group->keys[static_cast<size_t>(column)]);
+      if (e.kind != ExprKind::kColumn) return {};
+      column = e.index;
+    } else if (std::holds_alternative<Join>(at->op)) {
+      if (column >= at->inputs[0]->width()) {
+        column -= at->inputs[0]->width();
+        input = 1;
+      }
+    } else if (!std::holds_alternative<Filter>(at->op) && !std::holds_alternative<Sort>(at->op) &&
+               !std::holds_alternative<Limit>(at->op)) {
+      return {};
+    }
+    at = at->inputs[input].get();
+  }
+}
+
+double Cardinality::Distinct(const NodeRef& node, const ExprRef& expr) {
+  const double rows = Rows(node);
+  const Expr& e = WithoutCasts(expr);
+  if (e.kind != ExprKind::kColumn) {
+    // As many as its columns' values make.
+    double distinct = 1;
+    for (int column : ColumnsOf(expr))
+      distinct *= std::max(Distinct(node, ColumnExpr(column, TypeId::kInt64)), 1.0);
+    return std::min(distinct, rows);
+  }
+  const double distinct = Statistics(node, e.index).distinct;
+  return distinct == 0 ? rows : std::min(distinct, rows);
+}
+
+// The share of rows for which less < more, where one of them is a column and the other a constant.
+double Cardinality::Below(const NodeRef& node, const ExprRef& less, const ExprRef& more) {
+  const Expr &a = WithoutCasts(less), &b = WithoutCasts(more);
+  const bool column_first = a.kind == ExprKind::kColumn;
+  const double bound = NumberOr(column_first ? b : a, std::nan(""));
+  if (!column_first && b.kind != ExprKind::kColumn) return kUnknownRange;
+  const ColumnStatistics s = Statistics(node, (column_first ? a : b).index);
+  const double share = (bound - s.low) / (s.high - s.low);
+  if (std::isnan(share)) return kUnknownRange;
+  return std::clamp(column_first ? share : 1 - share, 0.0, 1.0);
+}
+
+double Cardinality::OfCall(const NodeRef& node, const Expr& call) {
+  const std::string_view name = call.function->name;
+  const auto of = [&](size_t i) { return Selectivity(node, call.args[i]); };
+  if (name == "and") return of(0) * of(1);
+  if (name == "or") return 1 - (1 - of(0)) * (1 - of(1));
+  if (name == "not") return 1 - of(0);
+  if (name == "is null") return kNullShare;
+  if (name == "is not null") return 1 - kNullShare;
+  if (name == "<" || name == "<=") return Below(node, call.args[0], call.args[1]);
+  if (name == "=" || name == "is distinct from" || name == "<>") {
+    double values = 1;
+    for (const ExprRef& side : call.args) {
+      if (!ColumnsOf(side).empty()) values = std::max(values, Distinct(node, side));
+    }
+    const double equal = values > 1 ? 1 / values : kUnknownEqual;
+    return name == "=" ? equal : 1 - equal;
+  }
+  return name.find("like") != std::string_view::npos ? kUnknownMatch : kUnknownPredicate;
+}
+
+double Cardinality::Selectivity(const NodeRef& node, const ExprRef& predicate) {
+  // Of two bounds of one column the share between them, not the product.
+  double product = 1;
+  absl::flat_hash_map<int, double> outside;  // by column: shares that bounds leave out
+  for (const ExprRef& c : Conjuncts(predicate)) {
+    const double share = c->kind == ExprKind::kConstant && c->constant.is_bool()
+                             ? (c->constant.as_bool() ? 1 : 0)
+                         : c->kind == ExprKind::kCall ? OfCall(node, *c)
+                                                      : kUnknownPredicate;
+    const std::vector<int> columns = ColumnsOf(c);
+    if (columns.size() == 1 && (IsCall(*c, "<") || IsCall(*c, "<="))) {
+      outside[columns[0]] += 1 - share;
+    } else {
+      product *= share;
+    }
+  }
+  for (const auto& [column, share] : outside) product *= std::max(1 - share, kUnknownEqual);
+  return product;
+}
+
+}  // namespace adjoin
