@@ -107,7 +107,8 @@ CodeRange SortCodes::FirstRange(int64_t rows) const {
 }
 
 void SortBits(std::span<uint64_t> items, int low, int high) {
-  // Sorting 700 by comparison takes as long as three passes of 11 bits, each with 2048 counters.
+  // About where a sort by comparison costs what three passes of 11 bits do, each with 2048
+  // counters; an estimate, not a measured crossover.
   constexpr size_t kFewest = 700;
   constexpr int kDigitBits = 11;
   if (items.size() < kFewest) {
