@@ -36,7 +36,7 @@ class Resolver {
       if (std::holds_alternative<Derivative>(node->op)) {
         ADJOIN_RETURN_IF_ERROR(ResolveFamily(families_[KeyOf(*node)]));
       } else {
-        Rebuild(node);
+        resolved_[node.get()] = OverReplacements(node, resolved_, planner_);
       }
     }
     for (Statement::Output& output : statement_->outputs)
@@ -47,17 +47,6 @@ class Resolver {
  private:
   static FamilyKey KeyOf(const Node& n) {
     return {n.inputs[0].get(), n.inputs.size() > 2 ? n.inputs[2].get() : nullptr};
-  }
-
-  void Rebuild(const NodeRef& node) {
-    std::vector<NodeRef> inputs;
-    bool changed = false;
-    for (const NodeRef& input : node->inputs) {
-      inputs.push_back(resolved_[input.get()]);
-      changed |= inputs.back() != input;
-    }
-    resolved_[node.get()] =
-        changed ? planner_.Make(node->op, std::move(inputs), node->names) : node;
   }
 
   // What the derivative is by: a node, and whether its result carries RowId(node)'s ids.

@@ -83,6 +83,17 @@ void AppendBytes(const T& value, std::string& out) {
 }  // namespace
 
 int64_t WidthOf(TypeId type) { return kTypes[static_cast<int>(type)].width; }
+IntegerRange RangeOf(TypeId integer) {
+  switch (integer) {
+    case TypeId::kInt16:
+      return {INT16_MIN, INT16_MAX};
+    case TypeId::kInt32:
+      return {INT32_MIN, INT32_MAX};
+    default:
+      return {INT64_MIN, INT64_MAX};
+  }
+}
+
 std::string_view TypeName(TypeId type) { return kTypes[static_cast<int>(type)].name; }
 
 bool operator==(const Value& a, const Value& b) {

@@ -17,6 +17,11 @@ constexpr bool IsNumeric(TypeId t) { return IsInteger(t) || IsFloat(t); }
 // BOOLEAN and numbers: what arrays hold and kernels calculate with.
 constexpr bool IsArrayType(TypeId t) { return t == TypeId::kBool || IsNumeric(t); }
 
+struct IntegerRange {
+  int64_t low, high;
+};
+IntegerRange RangeOf(TypeId integer);
+
 // Bytes of one element in a buffer; TEXT elements are 32-bit dictionary codes, BOOLEAN one byte (0
 // or 1), INTERVAL an Interval.
 int64_t WidthOf(TypeId type);

@@ -20,6 +20,18 @@ std::pair<uint64_t, int64_t> SpanOf(Interval value) {
 
 }  // namespace
 
+void Rehash(std::vector<uint64_t>& slots, size_t size) {
+  std::vector<uint64_t> old(size, 0);
+  old.swap(slots);
+  const size_t mask = size - 1;
+  for (uint64_t slot : old) {
+    if (slot == 0) continue;
+    size_t i = (slot >> 32) & mask;
+    while (slots[i] != 0) i = (i + 1) & mask;
+    slots[i] = slot;
+  }
+}
+
 size_t TextTable::Slot(std::string_view text, uint32_t hash) const {
   const size_t mask = slots_.size() - 1;
   for (size_t i = hash & mask;; i = (i + 1) & mask) {
@@ -51,17 +63,7 @@ int32_t TextTable::FindOrAdd(std::string_view text) {
   return recent.code;
 }
 
-void TextTable::Grow() {
-  std::vector<uint64_t> old(std::max<size_t>(64, slots_.size() * 2), 0);
-  old.swap(slots_);
-  const size_t mask = slots_.size() - 1;
-  for (uint64_t slot : old) {
-    if (slot == 0) continue;
-    size_t i = (slot >> 32) & mask;
-    while (slots_[i] != 0) i = (i + 1) & mask;
-    slots_[i] = slot;
-  }
-}
+void TextTable::Grow() { Rehash(slots_, std::max<size_t>(64, slots_.size() * 2)); }
 
 int32_t IntervalTable::Find(Interval value) const {
   const auto found = codes_.find(SpanOf(value));

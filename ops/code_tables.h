@@ -13,6 +13,10 @@
 
 namespace adjoin {
 
+// Moves the slots (hash << 32 | id + 1; 0 is empty) of a table with linear probing to `size` ones,
+// a power of two.
+void Rehash(std::vector<uint64_t>& slots, size_t size);
+
 // Ids of strings, in first-seen order. Not thread-safe while adding; Find may run at once with
 // Find.
 class TextTable {

@@ -19,15 +19,15 @@ const uint8_t* ReadValidity(const Column& column, int64_t begin, int64_t n, Batc
   return valid;
 }
 
-// One bit a row; null where there is no NULL.
-absl::StatusOr<std::shared_ptr<Buffer>> PackValidity(const uint8_t* valid, int64_t n,
+// A bit a row: is_valid(row).
+template <typename F>
+absl::StatusOr<std::shared_ptr<Buffer>> MakeValidity(int64_t n, F&& is_valid,
                                                      const std::shared_ptr<MemoryBudget>& budget) {
-  if (valid == nullptr || n == 0 || std::memchr(valid, 0, static_cast<size_t>(n)) == nullptr)
-    return std::shared_ptr<Buffer>();
   ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer, Buffer::Allocate((n + 7) / 8, budget));
   auto* bits = buffer->mutable_as<uint8_t>();
   std::memset(bits, 0, static_cast<size_t>((n + 7) / 8));
-  for (int64_t i = 0; i < n; ++i) bits[i >> 3] |= static_cast<uint8_t>((valid[i] & 1) << (i & 7));
+  for (int64_t i = 0; i < n; ++i)
+    bits[i >> 3] |= static_cast<uint8_t>((is_valid(i) ? 1 : 0) << (i & 7));
   return buffer;
 }
 
@@ -337,8 +337,13 @@ absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n,
     const int64_t bytes = n * VectorWidth(values.type);
     ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> data, Buffer::Allocate(bytes, budget));
     if (n > 0) std::memcpy(data->mutable_data(), values.data, static_cast<size_t>(bytes));
-    ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> validity,
-                            PackValidity(values.valid, n, budget));
+    std::shared_ptr<Buffer> validity;
+    if (values.valid != nullptr &&
+        std::memchr(values.valid, 0, static_cast<size_t>(n)) != nullptr) {
+      ADJOIN_ASSIGN_OR_RETURN(validity,
+                              MakeValidity(
+                                  n, [&](int64_t i) { return values.valid[i] != 0; }, budget));
+    }
     return std::make_shared<const Column>(values.type, n, std::move(data), std::move(validity));
   }
   ColumnChunk chunk(values.type);
@@ -365,13 +370,8 @@ absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t
   const bool outer = std::any_of(rows.begin(), rows.end(), [](int64_t row) { return row < 0; });
   std::shared_ptr<Buffer> validity;
   if (outer || column.has_nulls()) {
-    ADJOIN_ASSIGN_OR_RETURN(validity, Buffer::Allocate((n + 7) / 8, budget));
-    auto* bits = validity->mutable_as<uint8_t>();
-    std::memset(bits, 0, static_cast<size_t>((n + 7) / 8));
-    for (int64_t i = 0; i < n; ++i) {
-      if (rows[i] >= 0 && !column.is_null(rows[i]))
-        bits[i >> 3] |= static_cast<uint8_t>(1 << (i & 7));
-    }
+    const auto is_valid = [&](int64_t i) { return rows[i] >= 0 && !column.is_null(rows[i]); };
+    ADJOIN_ASSIGN_OR_RETURN(validity, MakeValidity(n, is_valid, budget));
   }
   std::shared_ptr<const Dictionary> dictionary = column.dictionary();
   if (dictionary != nullptr && dictionary->size() == 0) {  // code 0 is under every NULL

@@ -109,17 +109,19 @@ absl::Status ExprRunner::RunBoolCast(const ExprInstruction& in) {
   const Vector& from = arg(in, 0);
   out().valid = StrictValid(in, 1);
   WithElementType(from.type, [&](auto a) {
-    WithElementType(in.type, [&](auto b) {
-      using A = decltype(a);
-      using B = decltype(b);
-      if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>) {
-        B* result = static_cast<B*>(data());
-        for (int64_t i = 0; i < n_; ++i) {
-          const A x = from.as<A>()[i];
-          result[i] = in.type == TypeId::kBool ? static_cast<B>(x != 0) : static_cast<B>(x);
+    using A = decltype(a);
+    if constexpr (std::is_arithmetic_v<A>) {
+      WithElementType(in.type, [&](auto b) {
+        using B = decltype(b);
+        if constexpr (std::is_arithmetic_v<B>) {
+          B* result = static_cast<B*>(data());
+          for (int64_t i = 0; i < n_; ++i) {
+            const A x = from.as<A>()[i];
+            result[i] = in.type == TypeId::kBool ? static_cast<B>(x != 0) : static_cast<B>(x);
+          }
         }
-      }
-    });
+      });
+    }
   });
   return absl::OkStatus();
 }

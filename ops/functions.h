@@ -67,4 +67,8 @@ struct WindowFrameSpec {
   WindowFrameExclusion exclusion = WindowFrameExclusion::kNone;
 };
 
+// Whether every row's frame is its whole partition. `one_peer_group`: all of its rows are peers, as
+// they are without an order.
+bool IsWholePartition(const WindowFrameSpec& frame, bool one_peer_group);
+
 }  // namespace adjoin

@@ -96,8 +96,8 @@ absl::StatusOr<ColumnRef> GridRowsStep::MakeColumn(const RunState& state,
   if (column.axis >= 0) coordinate[static_cast<size_t>(column.axis)] = 1;
   WithElementType(column.type, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, std::string_view>) {
-      ADJOIN_DCHECK(false);  // text is never on a grid
+    if constexpr (!std::is_arithmetic_v<T>) {
+      ADJOIN_DCHECK(false);  // IsArrayType
     } else {
       T* out = values->mutable_as<T>();
       if (column.axis >= 0) {

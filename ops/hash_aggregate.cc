@@ -26,7 +26,7 @@ struct Groups {
                                             const AggregateSpec& aggregate) {
     std::vector<TypeId> types = {TypeId::kInt64, spec.exprs.output_type(aggregate.arg)};
     if (aggregate.second >= 0) types.push_back(spec.exprs.output_type(aggregate.second));
-    auto seen = std::make_unique<KeyTable>(std::move(types));
+    auto seen = std::make_unique<KeyTable>(types);
     seen->BorrowCodes();
     return seen;
   }

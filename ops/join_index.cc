@@ -29,8 +29,8 @@ bool FindNullKeys(std::span<const Vector> keys, const std::vector<bool>& null_sa
   return any;
 }
 
-JoinIndex::JoinIndex(std::vector<TypeId> types, std::vector<bool> null_safe)
-    : null_safe_(std::move(null_safe)), table_(std::move(types)) {}
+JoinIndex::JoinIndex(const std::vector<TypeId>& types, std::vector<bool> null_safe)
+    : null_safe_(std::move(null_safe)), table_(types) {}
 
 absl::StatusOr<std::unique_ptr<JoinIndex>> JoinIndex::Build(const JoinKeys& keys,
                                                             const Table& table, const RunState& run,

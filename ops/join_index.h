@@ -47,7 +47,7 @@ class JoinIndex {
   int64_t rows_with_nulls() const { return rows_with_nulls_; }
 
  private:
-  JoinIndex(std::vector<TypeId> types, std::vector<bool> null_safe);
+  JoinIndex(const std::vector<TypeId>& types, std::vector<bool> null_safe);
   void Add(std::span<const Vector> keys, int64_t num_rows, int64_t batch_rows);
   void GroupRows();
   std::vector<bool> null_safe_;

@@ -111,7 +111,7 @@ const int32_t* CodesOf(const Vector& key, int64_t n, TextScratch& text, F&& find
 
 }  // namespace
 
-KeyTable::KeyTable(std::vector<TypeId> types) : texts_(types.size()) {
+KeyTable::KeyTable(const std::vector<TypeId>& types) : texts_(types.size()) {
   for (TypeId type : types) {
     Field field{type, IsRanged(type)};
     if (!field.ranged) field.bits = type == TypeId::kFloat32 ? 32 : 64;
@@ -327,16 +327,8 @@ void KeyTable::MakeRoom(int64_t size) {
 
 void KeyTable::GrowSlots(int64_t size) {
   // Four times as many: a growing table moves each id a third of a time, not once.
-  std::vector<uint64_t> old(
-      std::max<size_t>(64, std::bit_ceil((slots_.empty() ? 2 : 4) * static_cast<size_t>(size))), 0);
-  old.swap(slots_);
-  const size_t mask = slots_.size() - 1;
-  for (uint64_t slot : old) {
-    if (slot == 0) continue;
-    size_t i = (slot >> 32) & mask;
-    while (slots_[i] != 0) i = (i + 1) & mask;
-    slots_[i] = slot;
-  }
+  const size_t wanted = (slots_.empty() ? 2 : 4) * static_cast<size_t>(size);
+  Rehash(slots_, std::max<size_t>(64, std::bit_ceil(wanted)));
 }
 
 // Finds all ids anew, after their words have changed.

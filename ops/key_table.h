@@ -38,7 +38,7 @@ struct KeyScratch {
 
 class KeyTable {
  public:
-  explicit KeyTable(std::vector<TypeId> types);
+  explicit KeyTable(const std::vector<TypeId>& types);
 
   // ids[r] = id of row r's key, from 0 in first-seen order; NULLs are equal. Not thread-safe.
   void FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids);

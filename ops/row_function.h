@@ -41,48 +41,29 @@ struct RowFunction {
 };
 
 // The SQL type that a C++ type stands for, and what it is in a Vector.
+template <TypeId kType, typename T>
+struct SqlTypeIs {
+  static constexpr TypeId kId = kType;
+  using Element = T;
+};
 template <typename T>
 struct SqlType;
 template <>
-struct SqlType<bool> {
-  static constexpr TypeId kId = TypeId::kBool;
-  using Element = uint8_t;
-};
+struct SqlType<bool> : SqlTypeIs<TypeId::kBool, uint8_t> {};
 template <>
-struct SqlType<int32_t> {
-  static constexpr TypeId kId = TypeId::kInt32;
-  using Element = int32_t;
-};
+struct SqlType<int32_t> : SqlTypeIs<TypeId::kInt32, int32_t> {};
 template <>
-struct SqlType<int64_t> {
-  static constexpr TypeId kId = TypeId::kInt64;
-  using Element = int64_t;
-};
+struct SqlType<int64_t> : SqlTypeIs<TypeId::kInt64, int64_t> {};
 template <>
-struct SqlType<double> {
-  static constexpr TypeId kId = TypeId::kFloat64;
-  using Element = double;
-};
+struct SqlType<double> : SqlTypeIs<TypeId::kFloat64, double> {};
 template <>
-struct SqlType<std::string_view> {
-  static constexpr TypeId kId = TypeId::kText;
-  using Element = std::string_view;
-};
+struct SqlType<std::string_view> : SqlTypeIs<TypeId::kText, std::string_view> {};
 template <>
-struct SqlType<Date> {
-  static constexpr TypeId kId = TypeId::kDate;
-  using Element = Date;
-};
+struct SqlType<Date> : SqlTypeIs<TypeId::kDate, Date> {};
 template <>
-struct SqlType<Timestamp> {
-  static constexpr TypeId kId = TypeId::kTimestamp;
-  using Element = Timestamp;
-};
+struct SqlType<Timestamp> : SqlTypeIs<TypeId::kTimestamp, Timestamp> {};
 template <>
-struct SqlType<Interval> {
-  static constexpr TypeId kId = TypeId::kInterval;
-  using Element = Interval;
-};
+struct SqlType<Interval> : SqlTypeIs<TypeId::kInterval, Interval> {};
 
 namespace row_function_internal {
 

@@ -33,7 +33,7 @@ constexpr int64_t kLanes = 16;  // of f32 in the widest registers
 void WriteValue(const Value& v, TypeId type, std::byte* out) {
   WithElementType(type, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (!std::is_same_v<T, std::string_view>) {
+    if constexpr (std::is_arithmetic_v<T>) {
       const T x = v.is_null()    ? T{}
                   : v.is_bool()  ? static_cast<T>(v.as_bool())
                   : v.is_int()   ? static_cast<T>(v.as_int())

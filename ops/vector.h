@@ -1,7 +1,6 @@
 // A run of values of one type, borrowed: what expressions compute on and batches are made of.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -80,6 +79,11 @@ decltype(auto) WithElementType(TypeId type, F&& f) {
   __builtin_unreachable();
 }
 
+// A std::string_view or an Interval that is moved without looking into it.
+struct [[gnu::may_alias]] SixteenBytes {
+  uint64_t words[2];
+};
+
 // The same of elements that are moved, never looked into: calls f with what has their width.
 template <typename F>
 void WithWidth(int64_t width, F&& f) {
@@ -92,8 +96,8 @@ void WithWidth(int64_t width, F&& f) {
       return f(uint32_t{});
     case 8:
       return f(uint64_t{});
-    default:  // string_view, Interval
-      return f(std::array<uint64_t, 2>{});
+    default:
+      return f(SixteenBytes{});
   }
 }
 

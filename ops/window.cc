@@ -41,15 +41,9 @@ std::optional<AggregateKind> AggregateOf(WindowKind kind) {
 // Whether every row's frame is its whole partition, without an order, and all calls are aggregates:
 // then one value a partition is enough.
 bool IsGroupBy(const WindowSpec& spec) {
-  const WindowFrameSpec& frame = spec.frame;
-  if (spec.num_order > 0 || frame.exclusion != WindowFrameExclusion::kNone ||
-      frame.start != WindowFrameBound::kUnboundedPreceding)
-    return false;
-  const bool to_end = frame.end == WindowFrameBound::kUnboundedFollowing ||
-                      (frame.end == WindowFrameBound::kCurrentRow &&
-                       frame.mode != WindowFrameMode::kRows);  // all rows are peers
-  return to_end && std::all_of(spec.calls.begin(), spec.calls.end(),
-                               [](const auto& call) { return AggregateOf(call.kind).has_value(); });
+  return spec.num_order == 0 && IsWholePartition(spec.frame, /*one_peer_group=*/true) &&
+         std::all_of(spec.calls.begin(), spec.calls.end(),
+                     [](const auto& call) { return AggregateOf(call.kind).has_value(); });
 }
 
 // A call's value of each partition, for all of its rows.
@@ -88,8 +82,7 @@ bool ReadsFrame(WindowKind kind) {
 // Whether somebody asks for the peers of a row.
 bool NeedsPeers(const WindowSpec& spec) {
   const WindowFrameSpec& frame = spec.frame;
-  const bool whole = frame.start == WindowFrameBound::kUnboundedPreceding &&
-                     frame.end == WindowFrameBound::kUnboundedFollowing;
+  const bool whole = IsWholePartition(frame, /*one_peer_group=*/false);
   const bool frame_does = (!whole && frame.mode != WindowFrameMode::kRows) ||
                           frame.exclusion != WindowFrameExclusion::kNone;
   return std::any_of(spec.calls.begin(), spec.calls.end(), [&](const WindowCallSpec& call) {

@@ -331,11 +331,6 @@ void WindowColumn::Repeat(const WindowPartition& partition) {
   const int64_t first = partition.row(0);
   for (int64_t i = 1; i < partition.size(); ++i)
     valid_[static_cast<size_t>(partition.row(i))] = valid_[static_cast<size_t>(first)];
-  if (spec_.result == TypeId::kText) {
-    auto* texts = reinterpret_cast<std::string_view*>(data_.data());
-    for (int64_t i = 1; i < partition.size(); ++i) texts[partition.row(i)] = texts[first];
-    return;
-  }
   WithWidth(VectorWidth(spec_.result), [&](auto zero) {
     auto* values = reinterpret_cast<decltype(zero)*>(data_.data());
     for (int64_t i = 1; i < partition.size(); ++i) values[partition.row(i)] = values[first];

@@ -162,12 +162,7 @@ PositionRange WindowPartition::FrameOf(const WindowFrameSpec& spec, int64_t posi
 }
 
 bool WindowPartition::IsWhole(const WindowFrameSpec& spec) const {
-  if (spec.exclusion != WindowFrameExclusion::kNone ||
-      spec.start != WindowFrameBound::kUnboundedPreceding)
-    return false;
-  return spec.end == WindowFrameBound::kUnboundedFollowing ||
-         (spec.end == WindowFrameBound::kCurrentRow && spec.mode != WindowFrameMode::kRows &&
-          num_groups() == 1);
+  return IsWholePartition(spec, num_groups() == 1);
 }
 
 int WindowPartition::FrameParts(const WindowFrameSpec& spec, int64_t position,

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/row_estimate.h"
 #include "plan/scalar_functions.h"
 
 namespace adjoin {
 namespace {
 
-constexpr double kUnknownRows = 1000;
 // Shares of rows where nothing better is known, PostgreSQL's (DEFAULT_EQ_SEL is for columns without
 // statistics, DEFAULT_INEQ_SEL, DEFAULT_MATCH_SEL times ten for patterns of a few words).
 constexpr double kUnknownEqual = 0.005, kUnknownRange = 1.0 / 3, kUnknownMatch = 0.05,
@@ -42,34 +42,16 @@ double Cardinality::Rows(const NodeRef& node) {
 }
 
 double Cardinality::OfOperator(const NodeRef& node) {
-  const auto in = [&](size_t i) { return Rows(node->inputs[i]); };
   if (const auto* scan = std::get_if<Scan>(&node->op)) {
     const TableRef table = table_of_(*scan);
-    return table == nullptr ? kUnknownRows : static_cast<double>(table->num_rows());
-  }
-  if (const auto* values = std::get_if<Values>(&node->op))
-    return static_cast<double>(values->rows.size());
-  if (const auto* series = std::get_if<Series>(&node->op)) {
-    const double start = NumberOr(*series->start, 1), step = NumberOr(*series->step, 1);
-    const double stop = NumberOr(*series->stop, kUnknownRows);
-    return step == 0 ? 0 : std::max(0.0, (stop - start) / step + 1);
+    if (table != nullptr) return static_cast<double>(table->num_rows());
   }
   if (const auto* filter = std::get_if<Filter>(&node->op))
-    return in(0) * Selectivity(node->inputs[0], filter->predicate);
+    return Rows(node->inputs[0]) * Selectivity(node->inputs[0], filter->predicate);
   if (const auto* join = std::get_if<Join>(&node->op)) return OfJoin(node, *join);
   if (const auto* group = std::get_if<GroupBy>(&node->op))
     return OfGroups(node->inputs[0], group->keys);
-  if (const auto* limit = std::get_if<Limit>(&node->op)) {
-    return limit->limit == nullptr ? in(0) : std::min(in(0), NumberOr(*limit->limit, kUnknownRows));
-  }
-  if (const auto* contraction = std::get_if<Contraction>(&node->op))
-    return contraction->keys.empty() ? 1 : std::max(in(0), in(1));
-  if (std::holds_alternative<UnionAll>(node->op)) {
-    double sum = 0;
-    for (size_t i = 0; i < node->inputs.size(); ++i) sum += in(i);
-    return sum;
-  }
-  return node->inputs.empty() ? kUnknownRows : in(0);
+  return RowsFromInputs(*node, [&](size_t i) { return Rows(node->inputs[i]); });
 }
 
 double Cardinality::OfJoin(const NodeRef& node, const Join& join) {

@@ -77,10 +77,6 @@ struct GridSources {
 // Other statements stream them: they may need few of a series' rows.
 bool MakesBoxes(const std::vector<NodeRef>& roots);
 
-struct IntegerRange {
-  int64_t low, high;
-};
-
 class GridLowering {
  public:
   GridLowering(ArrayGraph& graph, const TablesById& tables, GridSources sources,

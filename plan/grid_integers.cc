@@ -10,12 +10,6 @@ namespace {
 // Masks of constants are computed in doubles (ArrayGraph::Evaluate), which hold these exactly.
 constexpr int64_t kMostExact = int64_t{1} << 53;
 
-IntegerRange RangeOf(TypeId type) {
-  if (type == TypeId::kInt16) return {INT16_MIN, INT16_MAX};
-  if (type == TypeId::kInt32) return {INT32_MIN, INT32_MAX};
-  return {INT64_MIN, INT64_MAX};
-}
-
 bool Contains(const IntegerRange& outer, const IntegerRange& inner) {
   return outer.low <= inner.low && inner.high <= outer.high;
 }
@@ -25,8 +19,10 @@ std::optional<IntegerRange> Apply(ScalarOp op, const IntegerRange& a, const Inte
   int64_t ends[4];
   bool overflows = false;
   const auto set = [&](auto&& f) {
-    overflows = f(a.low, b.low, &ends[0]) | f(a.low, b.high, &ends[1]) |
-                f(a.high, b.low, &ends[2]) | f(a.high, b.high, &ends[3]);
+    int64_t* end = ends;
+    for (int64_t x : {a.low, a.high}) {
+      for (int64_t y : {b.low, b.high}) overflows |= f(x, y, end++);
+    }
   };
   switch (op) {
     case ScalarOp::kAdd:

@@ -455,15 +455,19 @@ std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::s
 
 std::string ToString(const NodeRef& root) { return ToString(std::vector<NodeRef>{root}, {}); }
 
-bool IsWholePartition(const Window& w) {
-  if (w.frame.exclusion != FrameExclusion::kNone) return false;
-  const bool unbounded = w.frame.start == FrameBound::kUnboundedPreceding &&
-                         w.frame.end == FrameBound::kUnboundedFollowing;
-  return unbounded ||
-         (w.order.empty() && w.frame.mode == FrameMode::kRange);  // no order: all rows are peers
-}
+bool IsWholePartition(const Window& w) { return IsWholePartition(w.frame, w.order.empty()); }
 
 std::string DescribeOperator(const Node& node) { return std::visit(Describer{node}, node.op); }
+
+NodeRef OverReplacements(const NodeRef& node, const Replacements& replacements, Planner& planner) {
+  std::vector<NodeRef> inputs;
+  bool changed = false;
+  for (const NodeRef& input : node->inputs) {
+    inputs.push_back(replacements.at(input.get()));
+    changed |= inputs.back() != input;
+  }
+  return changed ? planner.Make(node->op, std::move(inputs), node->names) : node;
+}
 
 std::vector<NodeRef> TopologicalOrder(const std::vector<NodeRef>& roots) {
   std::vector<NodeRef> order;

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "engine/table.h"
 #include "ops/functions.h"
 #include "plan/expr.h"
@@ -214,6 +215,12 @@ std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::s
 std::string DescribeOperator(const Node& node);  // the line of one node, without its id
 // The nodes below the roots, inputs before readers, each once. Iterative: plans may be very deep.
 std::vector<NodeRef> TopologicalOrder(const std::vector<NodeRef>& roots);
+
+// By node: what stands in its place.
+using Replacements = absl::flat_hash_map<const Node*, NodeRef>;
+// The node over what stands in its inputs' places: itself where that is the inputs. REQUIRES: every
+// input has something.
+NodeRef OverReplacements(const NodeRef& node, const Replacements& replacements, Planner& planner);
 
 // What a statement does with its plans. All read one snapshot; all effects are applied together at
 // the end, or none.

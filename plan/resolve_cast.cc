@@ -13,17 +13,6 @@
 namespace adjoin {
 namespace {
 
-std::pair<int64_t, int64_t> RangeOf(TypeId type) {
-  switch (type) {
-    case TypeId::kInt16:
-      return {INT16_MIN, INT16_MAX};
-    case TypeId::kInt32:
-      return {INT32_MIN, INT32_MAX};
-    default:
-      return {INT64_MIN, INT64_MAX};
-  }
-}
-
 absl::Status OutOfRange(TypeId type) {
   return SqlError(sqlstate::kNumericOutOfRange,
                   absl::StrCat(ToAbsl(TypeName(type)), " out of range"));

@@ -16,8 +16,7 @@ double ConstantOr(const ExprRef& expr, double otherwise) {
 
 class RowEstimator {
  public:
-  RowEstimator(const Node& node, const RowEstimates& estimates)
-      : node_(node), estimates_(estimates) {}
+  RowEstimator(const Node& node, const std::function<double(size_t)>& in) : node_(node), in_(in) {}
   double operator()(const Scan&) const { return kUnknownRows; }
   double operator()(const RecursionInput&) const { return kUnknownRows; }
   double operator()(const Values& v) const { return static_cast<double>(v.rows.size()); }
@@ -28,44 +27,49 @@ class RowEstimator {
                ? 0
                : std::max(0.0, std::floor((ConstantOr(s.stop, kUnknownRows) - start) / step) + 1);
   }
-  double operator()(const Filter&) const { return in(0) / 2; }
+  double operator()(const Filter&) const { return in_(0) / 2; }
   double operator()(const Join& j) const {
     if (j.kind == JoinKind::kSemi || j.kind == JoinKind::kAnti ||
         j.kind == JoinKind::kNullAwareAnti)
-      return in(0);
-    if (j.kind == JoinKind::kSingle) return in(0);
-    if (j.keys.empty()) return in(0) * in(1);
-    return std::max(in(0), in(1));
+      return in_(0);
+    if (j.kind == JoinKind::kSingle) return in_(0);
+    if (j.keys.empty()) return in_(0) * in_(1);
+    return std::max(in_(0), in_(1));
   }
-  double operator()(const GroupBy& g) const { return g.keys.empty() ? 1 : in(0); }
-  double operator()(const Limit& l) const { return std::min(in(0), ConstantOr(l.limit, in(0))); }
+  double operator()(const GroupBy& g) const { return g.keys.empty() ? 1 : in_(0); }
+  double operator()(const Limit& l) const { return std::min(in_(0), ConstantOr(l.limit, in_(0))); }
   double operator()(const UnionAll&) const {
     double sum = 0;
-    for (size_t i = 0; i < node_.inputs.size(); ++i) sum += in(i);
+    for (size_t i = 0; i < node_.inputs.size(); ++i) sum += in_(i);
     return sum;
   }
   double operator()(const Contraction& c) const {
-    return c.keys.empty() ? 1 : std::max(in(0), in(1));
+    return c.keys.empty() ? 1 : std::max(in_(0), in_(1));
   }
   template <typename Other>
   double operator()(const Other&) const {
-    return in(0);
+    return in_(0);
   }
 
  private:
-  double in(size_t i) const { return estimates_.at(node_.inputs[i].get()); }
   const Node& node_;
-  const RowEstimates& estimates_;
+  const std::function<double(size_t)>& in_;
 };
 
 }  // namespace
+
+double RowsFromInputs(const Node& node, const std::function<double(size_t input)>& in) {
+  return std::visit(RowEstimator(node, in), node.op);
+}
 
 RowEstimates EstimateRows(const std::vector<NodeRef>& order,
                           const std::function<double(const NodeRef&)>& known) {
   RowEstimates estimates;
   for (const NodeRef& node : order) {
     double rows = known(node);
-    if (rows < 0) rows = std::visit(RowEstimator(*node, estimates), node->op);
+    if (rows < 0) {
+      rows = RowsFromInputs(*node, [&](size_t i) { return estimates.at(node->inputs[i].get()); });
+    }
     estimates[node.get()] = rows;
   }
   return estimates;

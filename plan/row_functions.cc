@@ -60,14 +60,13 @@ absl::StatusOr<Interval> Subtract(Interval a, Interval b) {
   return Add(a, negative);
 }
 
-template <auto kFunction>
-constexpr ScalarFunction Row(Text name, bool infix = false) {
-  return {name,    NullRule::kRows, ScalarOp::kCount,        DerivativeKind::kNone,
-          nullptr, infix,           &kRowFunction<kFunction>};
-}
 constexpr ScalarFunction Row(Text name, const RowFunction& function, bool infix = false) {
   return {name,    NullRule::kRows, ScalarOp::kCount, DerivativeKind::kNone,
           nullptr, infix,           &function};
+}
+template <auto kFunction>
+constexpr ScalarFunction Row(Text name, bool infix = false) {
+  return Row(name, kRowFunction<kFunction>, infix);
 }
 
 const ScalarFunction kFunctions[] = {

@@ -13,7 +13,7 @@ void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& optio
   const std::vector<NodeRef> order = TopologicalOrder(roots);
 
   DimExtents extents(std::move(shape_of));
-  absl::flat_hash_map<const Node*, NodeRef> rewritten;
+  Replacements rewritten;
   absl::flat_hash_set<const Node*> kept;
   for (const NodeRef& node : order) {
     if (!std::holds_alternative<Derivative>(node->op)) continue;
@@ -22,13 +22,7 @@ void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& optio
     if (std::holds_alternative<RowId>(wrt->op)) kept.insert(wrt->inputs[0].get());
   }
   for (const NodeRef& node : order) {
-    std::vector<NodeRef> inputs;
-    bool changed = false;
-    for (const NodeRef& input : node->inputs) {
-      inputs.push_back(rewritten[input.get()]);
-      changed |= inputs.back() != input;
-    }
-    NodeRef now = changed ? planner.Make(node->op, std::move(inputs), node->names) : node;
+    NodeRef now = OverReplacements(node, rewritten, planner);
     if (kept.contains(node.get())) {
       kept.insert(now.get());
     } else if (NodeRef ordered = OrderContraction(now, planner, kept, extents)) {

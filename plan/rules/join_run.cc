@@ -15,6 +15,14 @@ bool IsFilterJoin(const Join& join) {
          join.kind == JoinKind::kNullAwareAnti;
 }
 
+// Whether a run can have the node as one of its joins.
+bool IsJoinOfRun(const Node& node) {
+  const auto* join = std::get_if<Join>(&node.op);
+  if (join == nullptr || (join->kind != JoinKind::kInner && !IsFilterJoin(*join))) return false;
+  return std::none_of(join->keys.begin(), join->keys.end(),
+                      [](const JoinKey& key) { return key.null_safe; });
+}
+
 bool PicksColumns(const Project& project) {
   return std::all_of(project.exprs.begin(), project.exprs.end(),
                      [](const ExprRef& e) { return e->kind == ExprKind::kColumn; });
@@ -59,13 +67,15 @@ class Taker {
           project != nullptr && PicksColumns(*project) && OverJoin(node)) {
         const auto [columns, set] = Columns(node->inputs[0], false);
         std::vector<int> picked;
+        picked.reserve(project->exprs.size());
         for (const ExprRef& e : project->exprs)
           picked.push_back(columns[static_cast<size_t>(e->index)]);
         return {std::move(picked), set};
       }
       if (IsJoinOfRun(*node)) {
         parts_.push_back(node.get());
-        return OfJoin(node, std::get<Join>(node->op));
+        const auto& join = std::get<Join>(node->op);
+        return IsFilterJoin(join) ? OfFilterJoin(node, join) : OfInnerJoin(node, join);
       }
     }
     std::vector<int> columns;
@@ -92,29 +102,31 @@ class Taker {
     return readers_.at(at) == 1 && IsJoinOfRun(*at);
   }
 
-  std::pair<std::vector<int>, RelationSet> OfJoin(const NodeRef& node, const Join& join) {
-    const bool filters = IsFilterJoin(join);
-    siblings_ += filters ? 0 : 1;
-    auto [columns, left] = Columns(node->inputs[0], false);
-    siblings_ -= filters ? 0 : 1;
-    if (filters) {
-      JoinRun::FilterJoin filter{join, node->inputs[1], 0};
-      const auto note = [&](const ExprRef& e) { filter.reads |= run_.Reads(e); };
-      for (JoinKey& key : filter.join.keys) note(key.left = OverColumns(key.left, columns));
-      if (join.residual != nullptr) {
-        const int width = node->inputs[0]->width();
-        for (int c : ColumnsOf(join.residual)) {
-          if (c < width) filter.reads |= run_.RelationOf(columns[static_cast<size_t>(c)]);
-        }
-        filter.join.residual = MapColumns(join.residual, [&](const Expr& c) {
-          return ColumnExpr(
-              c.index < width ? columns[static_cast<size_t>(c.index)] : kRight + c.index - width,
-              c.type);
-        });
+  std::pair<std::vector<int>, RelationSet> OfFilterJoin(const NodeRef& node, const Join& join) {
+    auto below = Columns(node->inputs[0], false);
+    const std::vector<int>& columns = below.first;
+    JoinRun::FilterJoin filter{join, node->inputs[1], 0};
+    const auto note = [&](const ExprRef& e) { filter.reads |= run_.Reads(e); };
+    for (JoinKey& key : filter.join.keys) note(key.left = OverColumns(key.left, columns));
+    if (join.residual != nullptr) {
+      const int width = node->inputs[0]->width();
+      for (int c : ColumnsOf(join.residual)) {
+        if (c < width) filter.reads |= run_.RelationOf(columns[static_cast<size_t>(c)]);
       }
-      run_.filters.push_back(std::move(filter));
-      return {std::move(columns), left};
+      filter.join.residual = MapColumns(join.residual, [&](const Expr& c) {
+        return ColumnExpr(
+            c.index < width ? columns[static_cast<size_t>(c.index)] : kRight + c.index - width,
+            c.type);
+      });
     }
+    run_.filters.push_back(std::move(filter));
+    return below;
+  }
+
+  std::pair<std::vector<int>, RelationSet> OfInnerJoin(const NodeRef& node, const Join& join) {
+    ++siblings_;
+    auto [columns, left] = Columns(node->inputs[0], false);
+    --siblings_;
     const auto [more, right] = Columns(node->inputs[1], false);
     run_.joins.emplace_back(left, right);
     const size_t width = columns.size();
@@ -154,13 +166,6 @@ ExprRef OverColumns(const ExprRef& expr, const std::vector<int>& columns) {
   return MapColumns(expr, [&](const Expr& c) {
     return ColumnExpr(columns[static_cast<size_t>(c.index)], c.type);
   });
-}
-
-bool IsJoinOfRun(const Node& node) {
-  const auto* join = std::get_if<Join>(&node.op);
-  if (join == nullptr || (join->kind != JoinKind::kInner && !IsFilterJoin(*join))) return false;
-  return std::none_of(join->keys.begin(), join->keys.end(),
-                      [](const JoinKey& key) { return key.null_safe; });
 }
 
 std::optional<JoinRun> TakeJoinRun(const NodeRef& top,

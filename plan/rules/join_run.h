@@ -55,7 +55,4 @@ std::optional<JoinRun> TakeJoinRun(const NodeRef& top,
                                    const absl::flat_hash_map<const Node*, int>& readers,
                                    absl::flat_hash_set<const Node*>& taken);
 
-// Whether a run can begin there.
-bool IsJoinOfRun(const Node& node);
-
 }  // namespace adjoin

@@ -40,6 +40,7 @@ class JoinOrder {
     }
     std::erase_if(conditions_,
                   [](const JoinRun::Condition& c) { return std::has_single_bit(c.reads); });
+    EstimateConditions();
   }
 
   // The plan of the run; nothing where its own order is about as good.
@@ -96,12 +97,9 @@ class JoinOrder {
 
   // Rows that the unfiltered relation has.
   double WholeRows(size_t relation) {
-    const Node* at = run_.relations[relation].node.get();
-    while (std::holds_alternative<Filter>(at->op)) {
-      if (std::holds_alternative<Scan>(at->inputs[0]->op)) return cardinality_.Rows(at->inputs[0]);
-      at = at->inputs[0].get();
-    }
-    return cardinality_.Rows(run_.relations[relation].node);
+    NodeRef at = run_.relations[relation].node;
+    while (std::holds_alternative<Filter>(at->op)) at = at->inputs[0];
+    return cardinality_.Rows(at);
   }
 
   // The two relations that an equality is between; nothing where it is none.
@@ -124,25 +122,16 @@ class JoinOrder {
     return Equality{c.reads, values};
   }
 
-  // Rows of every set of relations.
-  void EstimateSets() {
-    std::vector<double> rows;
-    double filter_cost = 0;
-    for (size_t r = 0; r < relations_.size(); ++r) {
-      const NodeRef node = Filtered(r);
-      rows.push_back(std::max(cardinality_.Rows(node), 1.0));
-      if (node != relations_[r]) filter_cost += cardinality_.Rows(relations_[r]);
-    }
-    absl::flat_hash_map<RelationSet, std::pair<double, int>>
-        equalities;  // by sides: values, columns
-    std::vector<std::pair<RelationSet, double>> shares;
+  // Which share of pairs of relations each condition lets through.
+  void EstimateConditions() {
+    absl::flat_hash_map<RelationSet, std::pair<double, int>> equalities;  // values, columns
     for (const JoinRun::Condition& c : conditions_) {
       if (const auto equality = EqualityOf(c)) {
         auto& [values, columns] = equalities.try_emplace(equality->sides, 1.0, 0).first->second;
         values *= equality->values;
         ++columns;
       } else {
-        shares.emplace_back(c.reads, kOtherShare);
+        shares_.emplace_back(c.reads, kOtherShare);
       }
     }
     for (auto& [sides, of] : equalities) {
@@ -151,14 +140,25 @@ class JoinOrder {
       // Columns of one key determine each other: no more values than the smaller side has rows.
       if (columns > 1)
         values = std::min(values, std::max(1.0, std::min(WholeRows(a), WholeRows(b))));
-      shares.emplace_back(sides, 1 / values);
+      shares_.emplace_back(sides, 1 / values);
+    }
+    std::sort(shares_.begin(), shares_.end());
+  }
+
+  // Rows of every set of relations, with the filters that are pushed.
+  void EstimateSets() {
+    std::vector<double> rows;
+    filter_cost_ = 0;
+    for (size_t r = 0; r < relations_.size(); ++r) {
+      const NodeRef node = Filtered(r);
+      rows.push_back(std::max(cardinality_.Rows(node), 1.0));
+      if (node != relations_[r]) filter_cost_ += cardinality_.Rows(relations_[r]);
     }
     rows_.assign(All() + 1, 1);
     for (RelationSet set = 1; set <= All(); ++set) {
       for (size_t r = 0; r < rows.size(); ++r) rows_[set] *= (set >> r & 1) != 0 ? rows[r] : 1;
-      for (const auto& [reads, share] : shares) rows_[set] *= (reads & ~set) == 0 ? share : 1;
+      for (const auto& [reads, share] : shares_) rows_[set] *= (reads & ~set) == 0 ? share : 1;
     }
-    filter_cost_ = filter_cost;
   }
 
   double CostOf(RelationSet left, RelationSet right) const {
@@ -269,10 +269,61 @@ class JoinOrder {
   std::vector<NodeRef> relations_;
   std::vector<JoinRun::Condition> conditions_;  // those between relations
   std::vector<bool> pushed_;                    // by filter: on its relation
-  std::vector<double> rows_;                    // by set
-  double filter_cost_ = 0;                      // of pushed filters
-  std::vector<RelationSet> left_of_;            // by set
+  std::vector<std::pair<RelationSet, double>> shares_;
+  std::vector<double> rows_;          // by set
+  double filter_cost_ = 0;            // of pushed filters
+  std::vector<RelationSet> left_of_;  // by set
 };
+
+// By the node that each ends in.
+absl::flat_hash_map<const Node*, JoinRun> TakeRuns(const std::vector<NodeRef>& roots,
+                                                   const std::vector<NodeRef>& order) {
+  absl::flat_hash_map<const Node*, int> readers;
+  for (const NodeRef& root : roots) ++readers[root.get()];
+  for (const NodeRef& node : order) {
+    for (const NodeRef& input : node->inputs) ++readers[input.get()];
+  }
+  absl::flat_hash_map<const Node*, JoinRun> runs;
+  absl::flat_hash_set<const Node*> taken;
+  for (size_t i = order.size(); i-- > 0;) {
+    const NodeRef& node = order[i];
+    if (taken.contains(node.get())) continue;
+    if (auto run = TakeJoinRun(node, readers, taken)) runs.emplace(node.get(), *std::move(run));
+  }
+  return runs;
+}
+
+// Arrays have an order of their own.
+void EraseRunsOnGrids(const std::vector<NodeRef>& order, const ShapeOf& shape_of,
+                      absl::flat_hash_map<const Node*, JoinRun>& runs) {
+  absl::flat_hash_set<const Node*> on_grids;
+  for (const NodeRef& node : order) {
+    const auto* scan = std::get_if<Scan>(&node->op);
+    const bool is = scan != nullptr
+                        ? shape_of(*scan).has_value()
+                        : std::all_of(node->inputs.begin(), node->inputs.end(),
+                                      [&](const NodeRef& n) { return on_grids.contains(n.get()); });
+    if (!is) continue;
+    on_grids.insert(node.get());
+    runs.erase(node.get());
+  }
+}
+
+// What runs are made of and all below: only there it is worth reading statistics.
+absl::flat_hash_set<const Node*> Below(const absl::flat_hash_map<const Node*, JoinRun>& runs,
+                                       const std::vector<NodeRef>& order) {
+  absl::flat_hash_set<const Node*> below;
+  for (size_t i = order.size(); i-- > 0;) {
+    const Node* node = order[i].get();
+    if (const auto it = runs.find(node); it != runs.end()) {
+      for (const JoinRun::Relation& r : it->second.relations) below.insert(r.node.get());
+      for (const JoinRun::FilterJoin& f : it->second.filters) below.insert(f.right.get());
+    } else if (below.contains(node)) {
+      for (const NodeRef& input : node->inputs) below.insert(input.get());
+    }
+  }
+  return below;
+}
 
 }  // namespace
 
@@ -282,46 +333,19 @@ void OrderJoins(Statement* statement, Planner& planner, const PlanOptions& optio
   std::vector<NodeRef> roots;
   for (const Statement::Output& output : statement->outputs) roots.push_back(output.plan);
   const std::vector<NodeRef> order = TopologicalOrder(roots);
-  if (std::none_of(order.begin(), order.end(),
-                   [](const NodeRef& node) { return IsJoinOfRun(*node); })) {
-    return;
-  }
-  absl::flat_hash_map<const Node*, int> readers;
-  absl::flat_hash_set<const Node*> on_grids;
-  for (const NodeRef& root : roots) ++readers[root.get()];
-  for (const NodeRef& node : order) {
-    // Arrays have an order of their own, and derivatives the one they were written in.
-    if (std::holds_alternative<Derivative>(node->op)) return;
-    for (const NodeRef& input : node->inputs) ++readers[input.get()];
-    const auto* scan = std::get_if<Scan>(&node->op);
-    const bool on_grid =
-        options.grid &&
-        (scan != nullptr
-             ? shape_of(*scan).has_value()
-             : std::all_of(node->inputs.begin(), node->inputs.end(),
-                           [&](const NodeRef& input) { return on_grids.contains(input.get()); }));
-    if (on_grid) on_grids.insert(node.get());
-  }
-  absl::flat_hash_map<const Node*, JoinRun> runs;
-  absl::flat_hash_set<const Node*> taken;
-  for (size_t i = order.size(); i-- > 0;) {
-    const NodeRef& node = order[i];
-    if (taken.contains(node.get()) || on_grids.contains(node.get())) continue;
-    if (auto run = TakeJoinRun(node, readers, taken)) runs.emplace(node.get(), *std::move(run));
-  }
+  const auto is_derivative = [](const NodeRef& n) {
+    return std::holds_alternative<Derivative>(n->op);
+  };
+  if (std::any_of(order.begin(), order.end(), is_derivative)) return;
+  absl::flat_hash_map<const Node*, JoinRun> runs = TakeRuns(roots, order);
+  if (options.grid && !runs.empty()) EraseRunsOnGrids(order, shape_of, runs);
   if (runs.empty()) return;
 
+  const absl::flat_hash_set<const Node*> estimated = Below(runs, order);
   Cardinality cardinality(std::move(table_of));
-  absl::flat_hash_map<const Node*, NodeRef> rewritten;
+  Replacements rewritten;
   for (const NodeRef& node : order) {
-    std::vector<NodeRef> inputs;
-    bool changed = false;
-    for (const NodeRef& input : node->inputs) {
-      inputs.push_back(rewritten[input.get()]);
-      changed |= inputs.back() != input;
-    }
-    NodeRef now = changed ? planner.Make(node->op, std::move(inputs), node->names) : node;
-    cardinality.Rows(now);
+    NodeRef now = OverReplacements(node, rewritten, planner);
     if (const auto it = runs.find(node.get()); it != runs.end()) {
       JoinRun& run = it->second;
       for (JoinRun::Relation& r : run.relations) r.node = rewritten[r.node.get()];
@@ -330,6 +354,7 @@ void OrderJoins(Statement* statement, Planner& planner, const PlanOptions& optio
       if (auto ordered = best.Best(options.join_order == RuleUse::kForce, node->names))
         now = *std::move(ordered);
     }
+    if (estimated.contains(node.get())) cardinality.Rows(now);
     rewritten[node.get()] = std::move(now);
   }
   for (Statement::Output& output : statement->outputs) output.plan = rewritten[output.plan.get()];
