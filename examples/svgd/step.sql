@@ -1,0 +1,2 @@
+EXECUTE score;
+EXECUTE move;

@@ -1,0 +1,167 @@
+// The partition, the update and the gradients of examples/svgd against those of JAX.
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "tests/models/model_data.h"
+
+namespace adjoin::models {
+namespace {
+
+struct Case {
+  std::string folder;
+  int leaf_size;
+  double theta, loss, grad_h;  // of tests/data/svgd/README.md
+  bool all_near;
+};
+
+const Case kAllNear{"n512_d3", 32, 0.5, 0.2578725140167801, 1.671150706873878, true};
+const Case kMostFar{"n1500_d3", 8, 0.7, 0.4806594621989992, 4.206896277253611, false};
+
+constexpr char kIds[] = "JOIN placed t ON t.leaf = p.leaf AND t.m = p.m ";
+
+std::vector<double> Column(const reference::Rows& rows, size_t column) {
+  std::vector<double> values;
+  for (const reference::Row& row : rows) {
+    const Value& value = row[column];
+    values.push_back(value.type() == TypeId::kFloat64 ? value.as_float()
+                                                      : static_cast<double>(value.as_int()));
+  }
+  return values;
+}
+
+double RelativeError(const std::vector<double>& actual, const std::vector<double>& expected) {
+  if (actual.size() != expected.size()) return NAN;
+  double error = 0, size = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    error += (actual[i] - expected[i]) * (actual[i] - expected[i]);
+    size += expected[i] * expected[i];
+  }
+  return std::sqrt(error / size);
+}
+
+class Particles {
+ public:
+  Particles(const Case& which, int threads, std::map<std::string, std::string> settings)
+      : case_(which) {
+    cases::Config config;
+    config.threads = threads;
+    config.settings = std::move(settings);
+    backend_ = MakeBackend({"engine", config}).value();
+    for (const char* name : {"x", "s"}) {
+      const Schema schema{
+          {{"i", TypeId::kInt64, true}, {"c", TypeId::kInt64, true}, {"val", TypeId::kFloat64}},
+          {0, 1}};
+      Check(backend_->CreateTable(name, schema, CellsOf(Read(name))));
+    }
+    Setup(
+        absl::StrCat("CREATE TABLE partition_by (leaf_size BIGINT, theta DOUBLE PRECISION);"
+                     "INSERT INTO partition_by VALUES (",
+                     which.leaf_size, ", ", which.theta,
+                     ");"
+                     "CREATE TABLE bandwidth (id BIGINT PRIMARY KEY, h DOUBLE PRECISION);"
+                     "INSERT INTO bandwidth VALUES (0, 0.5);"));
+    for (const char* file : {"partition", "particles", "stein"}) {
+      Setup(ReadText(absl::StrCat("examples/svgd/", file, ".sql")).value());
+    }
+  }
+  reference::Rows Query(const std::string& sql) {
+    const absl::StatusOr<reference::Rows> rows = backend_->Query(sql);
+    Check(rows.status());
+    return rows.ok() ? *rows : reference::Rows{};
+  }
+  reference::Rows Phi() {
+    return Query(absl::StrCat("SELECT t.i, p.c, p.val FROM phi p ", kIds, "ORDER BY t.i, p.c"));
+  }
+  reference::Rows Gradients() {
+    return Query(absl::StrCat(
+        "WITH p AS (SELECT leaf, c, m, grad(objective, x) AS dx, grad(objective, s) AS ds "
+        "FROM particle) SELECT t.i, p.c, p.dx, p.ds FROM p ",
+        kIds, "ORDER BY t.i, p.c"));
+  }
+  double GradH() { return Column(Query("SELECT grad(objective, h) FROM bandwidth"), 0).at(0); }
+  Array Read(const std::string& name) const {
+    return ReadArray(absl::StrCat("svgd/", case_.folder, "/", name, ".npy")).value();
+  }
+
+ private:
+  static void Check(const absl::Status& status) { EXPECT_TRUE(status.ok()) << status; }
+  void Setup(const std::string& sql) { Check(backend_->Setup(sql)); }
+
+  Case case_;
+  std::unique_ptr<cases::Backend> backend_;
+};
+
+class SvgdTest : public testing::TestWithParam<Case> {};
+
+TEST_P(SvgdTest, Partition) {
+  Particles particles(GetParam(), 1, {});
+  EXPECT_EQ(Column(particles.Query("SELECT i FROM slot ORDER BY slot"), 0),
+            particles.Read("order").values);
+  EXPECT_EQ(Column(particles.Query("SELECT leaf FROM slot ORDER BY i"), 0),
+            particles.Read("leaf").values);
+  const reference::Rows near = particles.Query("SELECT a, b FROM near WHERE a < b ORDER BY a, b");
+  EXPECT_EQ(Column(near, 0), particles.Read("near_a").values);
+  EXPECT_EQ(Column(near, 1), particles.Read("near_b").values);
+  const reference::Rows far = particles.Query(
+      "SELECT a_low, a_high, b_low, b_high FROM far ORDER BY a_low, a_high, b_low, b_high");
+  const std::vector<double>& expected = particles.Read("far_slot_ranges").values;
+  std::vector<std::vector<double>> ranges, actual;
+  for (size_t i = 0; i < expected.size(); i += 4) {
+    ranges.emplace_back(expected.begin() + static_cast<int64_t>(i),
+                        expected.begin() + static_cast<int64_t>(i) + 4);
+  }
+  for (const reference::Row& row : far) {
+    std::vector<double> range;
+    for (const Value& value : row) range.push_back(static_cast<double>(value.as_int()));
+    actual.push_back(range);
+  }
+  std::sort(ranges.begin(), ranges.end());
+  EXPECT_EQ(actual, ranges);
+}
+
+TEST_P(SvgdTest, UpdateAndGradients) {
+  Particles particles(GetParam(), 1, {});
+  const double loss = Column(particles.Query("SELECT l FROM objective"), 0).at(0);
+  EXPECT_NEAR(loss, GetParam().loss, 1e-12 * GetParam().loss);
+  const std::vector<double> phi = Column(particles.Phi(), 2);
+  EXPECT_LE(RelativeError(phi, particles.Read("phi_near").values), 1e-12);
+  if (GetParam().all_near) {
+    EXPECT_LE(RelativeError(phi, particles.Read("phi_exact").values), 1e-14);
+  }
+  const reference::Rows gradients = particles.Gradients();
+  EXPECT_LE(RelativeError(Column(gradients, 2), particles.Read("grad_x_near").values), 1e-12);
+  EXPECT_LE(RelativeError(Column(gradients, 3), particles.Read("grad_s_near").values), 1e-12);
+  EXPECT_NEAR(particles.GradH(), GetParam().grad_h, 1e-12 * GetParam().grad_h);
+}
+
+TEST_P(SvgdTest, SameBitsUnderThreadsAndBudgets) {
+  Particles one(GetParam(), 1, {});
+  const reference::Rows phi = one.Phi(), gradients = one.Gradients();
+  const double grad_h = one.GradH();
+  const std::map<std::string, std::string> variants[] = {
+      {},
+      {{"work_mem", "1MB"}},
+      {{"work_mem", "16MB"}},
+      {{"adjoin.batch_rows", "3"}, {"adjoin.morsel_rows", "50"}}};
+  for (const auto& settings : variants) {
+    for (int threads : {1, 2, 4}) {
+      SCOPED_TRACE(absl::StrCat(threads, " threads, ",
+                                absl::StrJoin(settings, ", ", absl::PairFormatter(" = "))));
+      Particles other(GetParam(), threads, settings);
+      EXPECT_EQ(Column(other.Phi(), 2), Column(phi, 2));
+      const reference::Rows others = other.Gradients();
+      EXPECT_EQ(Column(others, 2), Column(gradients, 2));
+      EXPECT_EQ(Column(others, 3), Column(gradients, 3));
+      EXPECT_EQ(other.GradH(), grad_h);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, SvgdTest, testing::Values(kAllNear, kMostFar),
+                         [](const auto& info) { return info.param.folder; });
+
+}  // namespace
+}  // namespace adjoin::models
