@@ -48,6 +48,7 @@ void CompiledExpr::Prepare(ExprScratch& scratch, int64_t block_rows,
   scratch.memory_.Reset();
   scratch.text_.Reset();
   scratch.slots_.clear();
+  scratch.verdicts_.clear();
   for (int64_t width : slot_width_) {
     scratch.slots_.push_back(
         {scratch.memory_.Allocate(width * block_rows), scratch.memory_.Make<uint8_t>(block_rows)});
