@@ -77,12 +77,17 @@ class Program {
   const std::vector<int64_t>& affected_in_place() const;
 
   const ProgramStats& stats() const;
-  // Logical plan, then steps; analyze: with the times of the last run.
+  // Of the last run: the most memory it took at once, beside what the one before it left; and what
+  // it wrote to files.
+  int64_t peak_bytes() const;
+  int64_t spilled_bytes() const;
+  // Logical plan, then steps; analyze: with the times and memory of the last run.
   std::string Explain(bool analyze = false) const;
 
   struct Impl;  // program.cc
 
  private:
+  absl::StatusOr<ProgramResult> RunOnce(RunState& state);
   explicit Program(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
