@@ -67,7 +67,7 @@ class Session {
   absl::StatusOr<Result> RunUnprepared(PlannedStatement& planned);
   absl::StatusOr<Result> RunWithTables(PlannedStatement& planned);
   absl::StatusOr<Result> RunInPlace(PlannedStatement& planned);
-  absl::StatusOr<Result> FinishRun(const PlannedStatement& planned, ProgramResult result);
+  absl::StatusOr<Result> FinishRun(PlannedStatement& planned, ProgramResult result);
   absl::StatusOr<CatalogWriter*> Write() {
     return transaction_.Write(control_, settings_.lock_timeout_ms);
   }
