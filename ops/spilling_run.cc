@@ -34,15 +34,20 @@ class SpillingRun {
                               OpenSource(*branch.source, expansion, sink_, run_, options_));
       const int64_t blocks = branch.source->Blocks(*source);
       Branch part{std::make_shared<OpenedSource>(*branch.source, std::move(source)), {}};
+      size_t passed = 0, first = 0;  // operators so far, and before `part`
       for (const auto& op : branch.operators) {
         const State& state = states_.at(op.get());
+        if (state.spilled != nullptr) part.taps = TapsOf(branch, first, passed);
+        ++passed;
         if (state.spilled != nullptr) {
+          first = passed;
           ADJOIN_ASSIGN_OR_RETURN(auto joined, state.spilled->Run(part, first_block, run_));
           part = {std::move(joined), {}};
         } else {
           part.operators.push_back(std::make_shared<OpenedOperator>(*op, state.open));
         }
       }
+      part.taps = TapsOf(branch, first, passed);
       first_block += blocks;
       rest.push_back(std::move(part));
     }
@@ -54,6 +59,16 @@ class SpillingRun {
     std::shared_ptr<const SharedState> open;
     std::unique_ptr<SpilledOperator> spilled;
   };
+
+  // Those of the operators from `first` on that come up to `last`.
+  static std::vector<Branch::Tap> TapsOf(const Branch& branch, size_t first, size_t last) {
+    std::vector<Branch::Tap> taps;
+    for (const Branch::Tap& tap : branch.taps) {
+      if (first <= tap.operators && tap.operators <= last)
+        taps.push_back({tap.operators - first, tap.node});
+    }
+    return taps;
+  }
 
   absl::Status Open(const StreamOperator& op) {
     const auto [it, added] = states_.try_emplace(&op);

@@ -308,5 +308,6 @@ absl::StatusOr<int> RowsLowering::Lower(const NodeRef& root) { return builder_->
 std::vector<std::unique_ptr<Step>> RowsLowering::TakeSteps() { return builder_->TakeSteps(); }
 int RowsLowering::num_operators() const { return builder_->num_operators(); }
 int RowsLowering::num_base_table_reads() const { return builder_->num_base_table_reads(); }
+const std::vector<SlotNode>& RowsLowering::slot_nodes() const { return builder_->slot_nodes(); }
 
 }  // namespace adjoin

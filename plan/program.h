@@ -81,8 +81,13 @@ class Program {
   // it wrote to files.
   int64_t peak_bytes() const;
   int64_t spilled_bytes() const;
-  // Logical plan, then steps; analyze: with the times and memory of the last run.
-  std::string Explain(bool analyze = false) const;
+  struct StepReport {
+    std::string text;  // the kernel, its slots or shape, how it is run
+    double ms = -1;    // in the last run that was timed; -1: none was
+    // Of the same: the most memory of the run while it went on, and what it wrote to files.
+    int64_t peak_bytes = 0, spilled_bytes = 0;
+  };
+  std::vector<StepReport> Steps() const;
 
   struct Impl;  // program.cc
 
