@@ -188,7 +188,7 @@ TEST_F(SpillTest, ExplainAnalyzeSaysWhatARunTook) {
   const std::string plan = Rows("EXPLAIN ANALYZE SELECT k, SUM(v) FROM t GROUP BY k");
   EXPECT_THAT(plan, ::testing::ContainsRegex(
                         "aggregate 1 by 1 keys  \\([0-9.]+ ms, peak [1-9][0-9]* bytes, "
-                        "[1-9][0-9]* in files\\)\n"));
+                        "[1-9][0-9]* in files\\)  rows=60000\n"));
   EXPECT_THAT(plan, ::testing::ContainsRegex("Memory: peak [1-9][0-9]* bytes, [1-9][0-9]* in "
                                              "files\n"));
 }
