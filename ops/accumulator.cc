@@ -11,6 +11,11 @@
 namespace adjoin {
 namespace {
 
+template <typename T>
+int64_t VectorBytes(const std::vector<T>& values) {
+  return static_cast<int64_t>(values.capacity() * sizeof(T));
+}
+
 // Calls f(row, group) for the rows that count.
 template <typename F>
 void ForEachTaken(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n, F&& f) {
@@ -52,6 +57,8 @@ class Count final : public Accumulator {
   absl::StatusOr<Vector> Result(int64_t begin, int64_t, BatchArena&) const override {
     return Vector{TypeId::kInt64, counts_.data() + begin, nullptr};
   }
+
+  int64_t bytes() const override { return VectorBytes(counts_); }
 
  private:
   std::vector<int64_t> counts_;
@@ -119,6 +126,8 @@ class Total final : public Accumulator {
     return out;
   }
 
+  int64_t bytes() const override { return VectorBytes(sums_) + VectorBytes(counts_); }
+
  private:
   template <typename R, typename F>
   static const R* MakeResult(int64_t n, BatchArena& arena, F&& f) {
@@ -179,6 +188,8 @@ class Extreme final : public Accumulator {
     return Vector{type_, values_.data() + begin, has_.data() + begin};
   }
 
+  int64_t bytes() const override { return VectorBytes(values_) + VectorBytes(has_); }
+
  private:
   void Offer(int64_t g, const T& value) {
     const bool better = kGreatest ? SqlLess(values_[g], value) : SqlLess(value, values_[g]);
@@ -221,6 +232,8 @@ class Comoment final : public Accumulator {
     return Vector{TypeId::kFloat64, sums, valid};
   }
 
+  int64_t bytes() const override { return VectorBytes(groups_); }
+
  private:
   std::vector<CentredSum> groups_;
 };
@@ -239,6 +252,7 @@ class StringAgg final : public Accumulator {
       const std::string_view separator = args[1].is_null(r) ? std::string_view() : separators[r];
       if (!group.any) group.skip = separator.size(), group.any = true;
       group.text.append(separator).append(texts[r]);
+      text_bytes_ += static_cast<int64_t>(separator.size() + texts[r].size());
     });
   }
   void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
@@ -249,6 +263,7 @@ class StringAgg final : public Accumulator {
       if (!part.any) continue;
       if (!group.any) group.skip = part.skip, group.any = true;
       group.text.append(part.text);
+      text_bytes_ += static_cast<int64_t>(part.text.size());
     }
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
@@ -262,6 +277,8 @@ class StringAgg final : public Accumulator {
     return Vector{TypeId::kText, texts, valid};
   }
 
+  int64_t bytes() const override { return VectorBytes(groups_) + text_bytes_; }
+
  private:
   struct Group {
     std::string text;
@@ -269,6 +286,7 @@ class StringAgg final : public Accumulator {
     bool any = false;
   };
   std::vector<Group> groups_;
+  int64_t text_bytes_ = 0;
 };
 
 std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) {

@@ -30,6 +30,7 @@ class Accumulator {
   // Results of groups [begin, begin + n) in memory of `arena` or of this. Errors: 22003 "bigint out
   // of range".
   virtual absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const = 0;
+  virtual int64_t bytes() const = 0;  // of memory
 };
 
 // `arg` is ignored for kCountStar.

@@ -311,6 +311,10 @@ int64_t KeyTable::Append(int64_t row, int64_t n) {
   return size_++;
 }
 
+int64_t KeyTable::bytes() const {
+  return static_cast<int64_t>(8 * (stored_.capacity() + slots_.size()) + 4 * array_.size());
+}
+
 bool KeyTable::IsArrayWorthIt(int64_t size) const {
   if (num_words_ > 1 || bits_ > 30) return false;
   return bits_ <= kAlwaysArrayBits || int64_t{1} << bits_ <= std::max(8 * size, rows_);

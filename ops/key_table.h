@@ -52,6 +52,7 @@ class KeyTable {
   void BorrowCodes() { borrows_ = true; }
 
   int64_t size() const { return size_; }
+  int64_t bytes() const;  // of memory, without strings
   int num_keys() const { return static_cast<int>(fields_.size()); }
   // Values of key k of ids [begin, begin + n); text is views that live as long as the table, or
   // borrowed codes alone.

@@ -93,6 +93,12 @@ SortCodes::SortCodes(std::span<const Vector> keys, std::span<const SortOrder> or
   }
 }
 
+int64_t SortCodes::BytesARow(std::span<const Vector> keys) {
+  int64_t bytes = 0;
+  for (const Vector& key : keys) bytes += key.valid == nullptr ? 8 : 16;
+  return bytes;
+}
+
 // Codes that are all the same decide nothing.
 void SortCodes::Add(std::vector<uint64_t> codes) {
   const bool same =

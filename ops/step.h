@@ -14,6 +14,7 @@
 #include "engine/buffer.h"
 #include "engine/table.h"
 #include "engine/task_pool.h"
+#include "ops/spill.h"
 
 namespace adjoin {
 
@@ -62,6 +63,7 @@ struct RunState {
   int prepared_slots = 0;           // for how many
   TaskPool* pool = nullptr;
   std::shared_ptr<MemoryBudget> budget;
+  std::unique_ptr<Spill> spill = std::make_unique<Spill>();
   RunControl* control = nullptr;  // may be null
   RunProfile* profile = nullptr;  // to be filled; null: nobody asks
 

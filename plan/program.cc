@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/table_version.h"
+#include "engine/text.h"
+#include "ops/column_file.h"
 #include "ops/grid_rows.h"
 #include "plan/array_epilogues.h"
 #include "plan/array_steps.h"
@@ -99,6 +101,11 @@ struct Program::Impl {
   std::vector<Stage> stages;
   bool once_ran = false;
   std::vector<double> step_ms;  // of the last run that was timed
+  struct StepMemory {
+    int64_t peak = 0, spilled = 0;
+  };
+  std::vector<StepMemory> step_memory;                         // of the same
+  int64_t used_before = 0, peak_bytes = 0, spilled_bytes = 0;  // of the last run
   std::vector<SlotNode> slot_nodes;
   absl::flat_hash_map<int, int64_t> known_rows;  // by Node::id, of grids without a mask
   int64_t runs = 0;
@@ -109,6 +116,8 @@ struct Program::Impl {
   absl::Status AllocateScratch(RunState& state) const;
   void BindInputs(RunState& state) const;
   absl::Status RunSteps(RunState& state);
+  void StartMemory(RunState& state);
+  void NoteMemory(const RunState& state);
   absl::Status RunTiles(RunState& state, const Tiling& tiling, bool timed);
   void RunStage(RunState& state, const Stage& stage, bool timed);
   void NoteSteps(RunState& state, size_t first, size_t last, double start_ms) const;
@@ -523,6 +532,20 @@ void Program::Impl::RunStage(RunState& state, const Stage& stage, bool timed) {
     step_ms[s] = ms * static_cast<double>(steps[s]->parts()) / parts;
 }
 
+void Program::Impl::StartMemory(RunState& state) {
+  state.budget->reset_peak();
+  used_before = state.budget->used();
+  peak_bytes = 0;
+  state.spill->bytes = 0;
+  // Operators have half of what is left to themselves.
+  state.spill->reserve = state.budget->available() / 2;
+}
+
+void Program::Impl::NoteMemory(const RunState& state) {
+  peak_bytes = std::max(peak_bytes, state.budget->peak() - used_before);
+  spilled_bytes = state.spill->bytes;
+}
+
 // What steps [first, last), which have just run, made; they started at `start_ms`.
 void Program::Impl::NoteSteps(RunState& state, size_t first, size_t last, double start_ms) const {
   RunProfile& profile = *state.profile;
@@ -571,6 +594,7 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
   const bool timed = state.profile != nullptr || runs < kTimedRuns || runs % kTimedEvery == 0;
   ++runs;
   step_ms.resize(steps.size());
+  step_memory.resize(steps.size());
   Clock::time_point last = Clock::now();
   const Clock::time_point start = last;
   if (state.profile != nullptr) state.profile->steps.assign(steps.size(), {});
@@ -609,8 +633,14 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
       }
     }
     if (once_ran && s < once.size() && once[s]) continue;
+    const int64_t spilled = state.spill->bytes;
+    if (timed) {
+      NoteMemory(state);
+      state.budget->reset_peak();
+    }
     ADJOIN_RETURN_IF_ERROR(steps[s]->Run(state));
     if (!timed) continue;
+    step_memory[s] = {state.budget->peak() - used_before, state.spill->bytes - spilled};
     const Clock::time_point now = Clock::now();
     step_ms[s] = std::chrono::duration<double, std::milli>(now - last).count();
     note(s, s + 1);
@@ -625,6 +655,18 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
 }
 
 absl::StatusOr<ProgramResult> Program::Run(RunState& state) {
+  impl_->StartMemory(state);
+  absl::StatusOr<ProgramResult> result = RunOnce(state);
+  impl_->NoteMemory(state);
+  if (!IsOutOfMemory(result.status()) || !HintOf(result.status()).empty()) return result;
+  return SqlErrorWithDetail(
+      sqlstate::kOutOfMemory, ToStd(result.status().message()), DetailOf(result.status()),
+      state.spill->enabled() ? "Raise memory_limit."
+                             : "Raise memory_limit, or set adjoin.temp_directory to a directory "
+                               "for what has no room.");
+}
+
+absl::StatusOr<ProgramResult> Program::RunOnce(RunState& state) {
   ProgramResult result;
   if (impl_->in_place) {
     ADJOIN_ASSIGN_OR_RETURN(std::span<ColumnSwap> swaps, RunInPlace(state));
@@ -661,6 +703,11 @@ absl::StatusOr<ProgramResult> Program::Run(RunState& state) {
         result.writes.push_back({impl_->sinks[o], std::move(table)});
       }
     }
+  }
+  // Tables stay in memory.
+  for (TableWrite& write : result.writes) {
+    if (state.spill->bytes == 0) break;
+    ADJOIN_ASSIGN_OR_RETURN(write.table, InMemory(write.table, state.budget));
   }
   for (TableRef& relation : state.relations) relation = nullptr;
   if (!status.ok()) return status;
@@ -719,6 +766,8 @@ void Program::ReleaseMemory(RunState& state) {
 }
 
 const ProgramStats& Program::stats() const { return impl_->stats; }
+int64_t Program::peak_bytes() const { return impl_->peak_bytes; }
+int64_t Program::spilled_bytes() const { return impl_->spilled_bytes; }
 
 std::vector<Program::StepReport> Program::Steps() const {
   std::vector<StepReport> reports;
@@ -734,6 +783,10 @@ std::vector<Program::StepReport> Program::Steps() const {
       if (t.first < i && i < t.last) absl::StrAppend(&report.text, "  beside ", t.first);
     }
     if (i < impl_->step_ms.size()) report.ms = impl_->step_ms[i];
+    if (i < impl_->step_memory.size()) {
+      report.peak_bytes = impl_->step_memory[i].peak;
+      report.spilled_bytes = impl_->step_memory[i].spilled;
+    }
     reports.push_back(std::move(report));
   }
   return reports;

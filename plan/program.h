@@ -77,15 +77,22 @@ class Program {
   const std::vector<int64_t>& affected_in_place() const;
 
   const ProgramStats& stats() const;
+  // Of the last run: the most memory it took at once, beside what the one before it left; and what
+  // it wrote to files.
+  int64_t peak_bytes() const;
+  int64_t spilled_bytes() const;
   struct StepReport {
     std::string text;  // the kernel, its slots or shape, how it is run
     double ms = -1;    // in the last run that was timed; -1: none was
+    // Of the same: the most memory of the run while it went on, and what it wrote to files.
+    int64_t peak_bytes = 0, spilled_bytes = 0;
   };
   std::vector<StepReport> Steps() const;
 
   struct Impl;  // program.cc
 
  private:
+  absl::StatusOr<ProgramResult> RunOnce(RunState& state);
   explicit Program(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
+#include "ops/column_file.h"
 #include "sql/apply.h"
 #include "sql/session.h"
 
@@ -98,7 +99,10 @@ absl::StatusOr<Session::Result> Session::Run(const CreateTableAs& s, const std::
   TableRef table;
   if (s.with_data) {
     ADJOIN_ASSIGN_OR_RETURN(const Result rows, RunPlanned(planned));
-    const TableRef& made = rows.rows.impl();
+    TableRef made = rows.rows.impl();
+    if (rows.spilled_bytes > 0) {
+      ADJOIN_ASSIGN_OR_RETURN(made, InMemory(made, database_->budget()));
+    }
     table = Table::MakeUnchecked(std::move(schema), made->columns(), made->num_rows());
     result.affected = made->num_rows();
     result.tag = absl::StrCat("SELECT ", result.affected);

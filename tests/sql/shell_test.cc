@@ -207,6 +207,8 @@ TEST_F(ShellTest, ChecksItsArguments) {
                 .out,
             "adjoin.threads\n2\nmemory_limit\n1GB\n");
   EXPECT_THAT(Run("--help").out, HasSubstr("--memory-limit"));
+  EXPECT_EQ(Run("--temp-directory /tmp --format csv -c 'SHOW adjoin.temp_directory'").out,
+            "adjoin.temp_directory\n/tmp\n");
   EXPECT_EQ(Run("--help").code, 0);
 }
 
