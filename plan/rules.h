@@ -32,4 +32,10 @@ void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& optio
 void OrderJoins(Statement* statement, Planner& planner, const PlanOptions& options,
                 const ShapeOf& shape_of, TableOf table_of);
 
+// The node as a SparseProduct, where it sums products over the pairs of a join and that is cheaper
+// than a hash table of its groups, or `force` says so (rules/sparse_products.cc). REQUIRES: the
+// rows of nodes below have been asked for.
+NodeRef MakeSparseProduct(const NodeRef& node, Planner& planner, Cardinality& cardinality,
+                          bool force);
+
 }  // namespace adjoin

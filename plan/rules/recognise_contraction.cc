@@ -15,52 +15,6 @@
 namespace adjoin {
 namespace {
 
-// The group-by's expressions over the join's columns, with what was between them inlined.
-struct Flattened {
-  NodeRef join;
-  std::vector<ExprRef> keys;
-  std::vector<Aggregate> aggregates;
-  std::vector<ExprRef> conditions;
-};
-
-void Inline(const Project& p, ExprRef& e) {
-  if (e == nullptr) return;
-  e = MapColumns(e, [&](const Expr& c) { return p.exprs[static_cast<size_t>(c.index)]; });
-}
-
-std::optional<Flattened> Flatten(const NodeRef& node, const GroupBy& g,
-                                 const absl::flat_hash_set<const Node*>& kept) {
-  Flattened f{node->inputs[0], g.keys, g.aggregates, {}};
-  while (!kept.contains(f.join.get())) {
-    if (const auto* filter = std::get_if<Filter>(&f.join->op)) {
-      for (const ExprRef& c : Conjuncts(filter->predicate)) f.conditions.push_back(c);
-    } else if (const auto* project = std::get_if<Project>(&f.join->op)) {
-      for (ExprRef& e : f.keys) Inline(*project, e);
-      for (ExprRef& e : f.conditions) Inline(*project, e);
-      for (Aggregate& a : f.aggregates)
-        Inline(*project, a.arg), Inline(*project, a.second), Inline(*project, a.filter);
-    } else {
-      break;
-    }
-    f.join = f.join->inputs[0];
-  }
-  const auto* join = std::get_if<Join>(&f.join->op);
-  if (join == nullptr || join->kind != JoinKind::kInner || kept.contains(f.join.get()))
-    return std::nullopt;
-  for (const ExprRef& c : Conjuncts(join->residual)) f.conditions.push_back(c);
-  return f;
-}
-
-// 0: left only, 1: right only, 2: both, -1: no column.
-int SideOf(const ExprRef& e, int split) {
-  int side = -1;
-  for (int c : ColumnsOf(e)) {
-    const int own = c < split ? 0 : 1;
-    side = side == -1 || side == own ? own : 2;
-  }
-  return side;
-}
-
 // Makes each join key a plain column of its side, appending a projection where one is an
 // expression.
 NodeRef WithKeyColumns(const NodeRef& side, const std::vector<ExprRef>& keys, Planner& planner,
@@ -91,7 +45,7 @@ NodeRef RecogniseContraction(const NodeRef& node, Planner& planner,
                              const absl::flat_hash_set<const Node*>& kept) {
   const auto* group_by = std::get_if<GroupBy>(&node->op);
   if (group_by == nullptr || !OnlySum(group_by->aggregates)) return nullptr;
-  auto flat = Flatten(node, *group_by, kept);
+  auto flat = FlattenGroups(node, *group_by, kept);
   if (!flat) return nullptr;
   const SumPosition which = *OnlySum(flat->aggregates);
   const auto& join = std::get<Join>(flat->join->op);

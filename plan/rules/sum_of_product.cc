@@ -19,7 +19,44 @@ void CollectFactors(const ExprRef& e, const std::function<bool(const ExprRef&)>&
   }
 }
 
+void Inline(const Project& p, ExprRef& e) {
+  if (e == nullptr) return;
+  e = MapColumns(e, [&](const Expr& c) { return p.exprs[static_cast<size_t>(c.index)]; });
+}
+
 }  // namespace
+
+std::optional<GroupsOfJoin> FlattenGroups(const NodeRef& node, const GroupBy& g,
+                                          const absl::flat_hash_set<const Node*>& kept) {
+  GroupsOfJoin f{node->inputs[0], g.keys, g.aggregates, {}};
+  while (!kept.contains(f.join.get())) {
+    if (const auto* filter = std::get_if<Filter>(&f.join->op)) {
+      for (const ExprRef& c : Conjuncts(filter->predicate)) f.conditions.push_back(c);
+    } else if (const auto* project = std::get_if<Project>(&f.join->op)) {
+      for (ExprRef& e : f.keys) Inline(*project, e);
+      for (ExprRef& e : f.conditions) Inline(*project, e);
+      for (Aggregate& a : f.aggregates)
+        Inline(*project, a.arg), Inline(*project, a.second), Inline(*project, a.filter);
+    } else {
+      break;
+    }
+    f.join = f.join->inputs[0];
+  }
+  const auto* join = std::get_if<Join>(&f.join->op);
+  if (join == nullptr || join->kind != JoinKind::kInner || kept.contains(f.join.get()))
+    return std::nullopt;
+  for (const ExprRef& c : Conjuncts(join->residual)) f.conditions.push_back(c);
+  return f;
+}
+
+int SideOf(const ExprRef& e, int split) {
+  int side = -1;
+  for (int c : ColumnsOf(e)) {
+    const int own = c < split ? 0 : 1;
+    side = side == -1 || side == own ? own : 2;
+  }
+  return side;
+}
 
 std::optional<SumPosition> OnlySum(const std::vector<Aggregate>& aggregates) {
   SumPosition s;
