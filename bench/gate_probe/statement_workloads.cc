@@ -73,7 +73,8 @@ struct Query {
 
 constexpr double kKeys = 1099.0 * 1100 / 2;    // the sum of 0 .. 1099
 constexpr double kValues = 8799.0 * 8800 / 2;  // of fact.v, each of 0 .. 8799 once
-// The sum of (the sum of fact.v of a part) squared: part p has 1100 q + 100 p + r for q < 8, r < 100.
+// The sum of (the sum of fact.v of a part) squared: part p has 1100 q + 100 p + r for q < 8, r <
+// 100.
 constexpr double SquaresOfParts() {
   double sum = 0;
   for (int p = 0; p < 11; ++p) {

@@ -22,12 +22,27 @@ constexpr double kFewestGroups = 64;
 // A slot adds up one row of the product in as many cells at most: 32 MiB.
 constexpr double kMostCells = 1 << 22;
 
-bool MayRaise(const ExprRef& e) {
-  if (e->kind != ExprKind::kCall) return false;
-  if (std::any_of(e->args.begin(), e->args.end(), MayRaise)) return true;
-  const TypeId operand = e->args.empty() ? e->type : e->args[0]->type;
-  if (e->function->name == "cast") return ExprBuilder::CastCanRaise(operand, e->type);
-  return e->function->op == ScalarOp::kCount || ExprBuilder::CanRaise(e->function->op, operand);
+bool CallMayRaise(const Expr& call) {
+  const TypeId operand = call.args.empty() ? call.type : call.args[0]->type;
+  if (call.function->name == "cast") return ExprBuilder::CastCanRaise(operand, call.type);
+  return call.function->op == ScalarOp::kCount || ExprBuilder::CanRaise(call.function->op, operand);
+}
+
+// No recursion: expressions may be deep, and share what they are made of.
+bool MayRaise(const std::vector<ExprRef>& exprs) {
+  std::vector<const Expr*> open;
+  absl::flat_hash_set<const Expr*> seen;
+  const auto add = [&](const ExprRef& e) {
+    if (e->kind == ExprKind::kCall && seen.insert(e.get()).second) open.push_back(e.get());
+  };
+  for (const ExprRef& e : exprs) add(e);
+  while (!open.empty()) {
+    const Expr& call = *open.back();
+    open.pop_back();
+    if (CallMayRaise(call)) return true;
+    for (const ExprRef& arg : call.args) add(arg);
+  }
+  return false;
 }
 
 // A base table's columns: rows whose keys have a version.
@@ -166,12 +181,10 @@ NodeRef MakeSparseProduct(const NodeRef& node, Planner& planner, Cardinality& ca
   if (const auto* g = std::get_if<GroupBy>(&node->op)) found = OfGroups(node, *g);
   if (!found || found->product.on.empty() || found->product.sums.empty()) return nullptr;
   const auto& [product, sides] = *found;
-  for (const auto* factors : {&product.left_factors, &product.right_factors}) {
-    if (std::any_of(factors->begin(), factors->end(), MayRaise)) return nullptr;
-  }
+  if (!force && !(IsBaseTable(sides[0]) && IsBaseTable(sides[1]))) return nullptr;
+  if (MayRaise(product.left_factors) || MayRaise(product.right_factors)) return nullptr;
   if (!found->HasKeys(0)) found->Swap();
   if (!found->HasKeys(0)) return nullptr;
-  if (!force && !(IsBaseTable(sides[0]) && IsBaseTable(sides[1]))) return nullptr;
   for (const NodeRef& side : sides) cardinality.Rows(side);
   Shape shape(*found, cardinality);
   // Rows of the right that have all groups are added as they lie.

@@ -19,9 +19,9 @@ class SparseProductTest : public ConnectionTest {
   // A matrix with about `share` per cent of its cells, in no order; `name`(r, c, v), no grid. Its
   // sums of products are exact.
   void MakeMatrix(const std::string& name, int rows, int columns, int share) {
-    Run(absl::StrCat("CREATE TABLE ", name, " AS SELECT i * 7 % ", rows, " AS r, j * 11 % ", columns,
-                     " AS c, (i * 3 + j) % 23 / 8.0 - 1.0 AS v FROM generate_series(1, ", rows,
-                     ") AS s(i) CROSS JOIN generate_series(1, ", columns,
+    Run(absl::StrCat("CREATE TABLE ", name, " AS SELECT i * 7 % ", rows, " AS r, j * 11 % ",
+                     columns, " AS c, (i * 3 + j) % 23 / 8.0 - 1.0 AS v FROM generate_series(1, ",
+                     rows, ") AS s(i) CROSS JOIN generate_series(1, ", columns,
                      ") AS t(j) WHERE (i * 31 + j * 17) % 100 < ", share));
   }
   // Lines in no order.
@@ -43,8 +43,9 @@ TEST_F(SparseProductTest, ProductsOfBaseTablesByManyGroupsAreSparse) {
   MakeMatrix("b", 80, 90, 20);
   MakeMatrix("few", 10, 80, 30);
   EXPECT_TRUE(IsSparse(kProduct));
-  EXPECT_TRUE(IsSparse("SELECT a.r, SUM(a.v * b.v), SUM(b.v), COUNT(*) FROM a JOIN b ON a.c = b.r "
-                       "GROUP BY a.r"));
+  EXPECT_TRUE(
+      IsSparse("SELECT a.r, SUM(a.v * b.v), SUM(b.v), COUNT(*) FROM a JOIN b ON a.c = b.r "
+               "GROUP BY a.r"));
   EXPECT_TRUE(IsSparse("SELECT b.c, SUM(a.v * b.v) FROM a JOIN b ON a.c = b.r GROUP BY b.c"));
   const std::string of_few =
       "SELECT few.r, SUM(few.v * b.v) FROM few JOIN b ON few.c = b.r GROUP BY few.r";
@@ -116,12 +117,12 @@ TEST_F(SparseProductTest, RandomProductsAreWhatHashTablesGive) {
     const std::string type = pick({"DOUBLE PRECISION", "REAL"});
     for (const std::string name : {"l", "m"}) {
       const std::string some = absl::StrCat(20 + random() % 60);
-      Run(absl::StrCat(
-          "DROP TABLE IF EXISTS ", name, "; CREATE TABLE ", name, " AS SELECT n * 7 % ", size(),
-          " AS g, CASE WHEN n % 9 <> 4 THEN n * 5 % ", size(), " END AS k, 'w' || CAST(n * 3 % ",
-          size(), " AS TEXT) AS word, CAST(CASE WHEN n % ", pick({"5", "1000"}),
-          " <> 3 THEN n * 11 % 29 / 8.0 - 1.5 END AS ", type, ") AS x, CAST(n % 7 AS ", type,
-          ") AS y FROM generate_series(0, ", some, ") AS s(n)"));
+      Run(absl::StrCat("DROP TABLE IF EXISTS ", name, "; CREATE TABLE ", name,
+                       " AS SELECT n * 7 % ", size(), " AS g, CASE WHEN n % 9 <> 4 THEN n * 5 % ",
+                       size(), " END AS k, 'w' || CAST(n * 3 % ", size(),
+                       " AS TEXT) AS word, CAST(CASE WHEN n % ", pick({"5", "1000"}),
+                       " <> 3 THEN n * 11 % 29 / 8.0 - 1.5 END AS ", type, ") AS x, CAST(n % 7 AS ",
+                       type, ") AS y FROM generate_series(0, ", some, ") AS s(n)"));
     }
     const std::string on = pick({"l.k = m.k", "l.k IS NOT DISTINCT FROM m.k", "l.word = m.word",
                                  "l.k = m.k AND l.word = m.word", "l.k = m.g + 1"});
