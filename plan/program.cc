@@ -277,14 +277,15 @@ std::vector<NodeRef> Builder::WithSparseProducts(std::vector<NodeRef> roots) {
     return it == tables_.end() ? nullptr : it->second;
   });
   const bool force = options_.sparse == RuleUse::kForce;
+  // Half of what is left: results and values need memory, too.
+  const double most_bytes = static_cast<double>(budget_->limit() - budget_->used()) / 2;
   Replacements rewritten;
   for (const NodeRef& node : TopologicalOrder(roots)) {
     NodeRef now = OverReplacements(node, rewritten, program_.planner);
     if (grid_->Find(node) == nullptr) {
-      NodeRef product = MakeSparseProduct(now, program_.planner, cardinality, force);
+      NodeRef product = MakeSparseProduct(now, program_.planner, cardinality, most_bytes, force);
       if (product != nullptr) now = std::move(product);
     }
-    if (force) cardinality.Rows(now);
     rewritten[node.get()] = std::move(now);
   }
   for (NodeRef& root : roots) root = rewritten[root.get()];

@@ -22,6 +22,10 @@ constexpr double kFewestGroups = 64;
 // A slot adds up one row of the product in as many cells at most: 32 MiB.
 constexpr double kMostCells = 1 << 22;
 
+// A structure that does not stay is paid for by every run: about 50 ns a row, and 1 to 3 ns a pair,
+// where a hash table of groups takes 25 a pair (bench/olap's spmm_long).
+constexpr double kPairsOfRow = 4;
+
 bool CallMayRaise(const Expr& call) {
   const TypeId operand = call.args.empty() ? call.type : call.args[0]->type;
   if (call.function->name == "cast") return ExprBuilder::CastCanRaise(operand, call.type);
@@ -161,6 +165,19 @@ class Shape {
     return cardinality_.Rows(of) / cells;
   }
 
+  double Rows() {
+    return cardinality_.Rows(candidate_.sides[0]) + cardinality_.Rows(candidate_.sides[1]);
+  }
+  double Pairs() {
+    return cardinality_.Pairs(candidate_.sides[0], candidate_.sides[1], candidate_.product.on);
+  }
+
+  // Of the structure (see SparseStructure): rows of both sides, and the product's groups.
+  double KeptBytes() {
+    const double key_bytes = 8.0 * static_cast<double>(candidate_.product.keys.size());
+    return 24 * Rows() + (4 + key_bytes) * std::min(Pairs(), Groups(0) * Groups(1));
+  }
+
  private:
   double Distinct(const NodeRef& of, const ExprRef& expr) {
     return cardinality_.Distinct(of, expr);
@@ -175,24 +192,24 @@ class Shape {
 }  // namespace
 
 NodeRef MakeSparseProduct(const NodeRef& node, Planner& planner, Cardinality& cardinality,
-                          bool force) {
+                          double most_bytes, bool force) {
   std::optional<Candidate> found;
   if (const auto* c = std::get_if<Contraction>(&node->op)) found = OfContraction(*node, *c);
   if (const auto* g = std::get_if<GroupBy>(&node->op)) found = OfGroups(node, *g);
   if (!found || found->product.on.empty() || found->product.sums.empty()) return nullptr;
   const auto& [product, sides] = *found;
-  if (!force && !(IsBaseTable(sides[0]) && IsBaseTable(sides[1]))) return nullptr;
   if (MayRaise(product.left_factors) || MayRaise(product.right_factors)) return nullptr;
   if (!found->HasKeys(0)) found->Swap();
   if (!found->HasKeys(0)) return nullptr;
-  for (const NodeRef& side : sides) cardinality.Rows(side);
   Shape shape(*found, cardinality);
   // Rows of the right that have all groups are added as they lie.
   if (found->HasKeys(1) && shape.Density(0) > shape.Density(1)) found->Swap();
-  if (!force && (shape.Groups(0) < kFewestGroups ||
-                 shape.Groups(1) * static_cast<double>(product.sums.size()) > kMostCells)) {
-    return nullptr;
-  }
+  const bool stays = IsBaseTable(sides[0]) && IsBaseTable(sides[1]);
+  const bool pays = (stays || shape.Pairs() >= kPairsOfRow * shape.Rows()) &&
+                    shape.Groups(0) >= kFewestGroups &&
+                    shape.Groups(1) * static_cast<double>(product.sums.size()) <= kMostCells &&
+                    shape.KeptBytes() <= most_bytes;
+  if (!pays && !force) return nullptr;
   return planner.Make(std::move(found->product), {found->sides[0], found->sides[1]}, node->names);
 }
 
