@@ -140,10 +140,11 @@ absl::Status SparseStructure::AddLeft(const SparseKeys& keys, const Table& table
                           EvaluateOverTable(keys.groups, table, run, options));
   left_keys_ = std::make_unique<KeyTable>(OutputTypes(keys.groups));
   const int64_t rows = table.num_rows();
-  std::vector<uint32_t> row_of, run_of, group_of;  // of rows that have a match
-  row_of.reserve(static_cast<size_t>(rows));
-  run_of.reserve(static_cast<size_t>(rows));
-  group_of.reserve(static_cast<size_t>(rows));
+  // Of rows that have a match.
+  const auto row_of = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(rows) + 1);
+  const auto run_of = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(rows) + 1);
+  const auto group_of = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(rows) + 1);
+  int64_t matched = 0;
   std::vector<int64_t> ids(static_cast<size_t>(options.batch_rows));
   std::vector<int32_t> kept(ids.size() + 1);
   KeyScratch scratch;
@@ -154,30 +155,32 @@ absl::Status SparseStructure::AddLeft(const SparseKeys& keys, const Table& table
     index.Find(SlicesOf(on, begin), n, ids.data(), scratch);
     int64_t m = 0;
     for (int64_t i = 0; i < n; ++i) {
-      if (ids[i] < 0) continue;
-      row_of.push_back(static_cast<uint32_t>(begin + i));
-      run_of.push_back(static_cast<uint32_t>(ids[i]));
-      kept[m++] = static_cast<int32_t>(i);
+      row_of[matched + m] = static_cast<uint32_t>(begin + i);
+      run_of[matched + m] = static_cast<uint32_t>(ids[i]);
+      kept[m] = static_cast<int32_t>(i);
+      m += ids[i] >= 0 ? 1 : 0;
     }
     arena.Reset();
     std::vector<Vector> values = SlicesOf(groups, begin);
     for (Vector& v : values) v = m == n ? v : Gather(v, kept.data(), m, arena);
     left_keys_->FindOrAdd(values, m, ids.data());
-    for (int64_t i = 0; i < m; ++i) group_of.push_back(static_cast<uint32_t>(ids[i]));
+    for (int64_t i = 0; i < m; ++i) group_of[matched + i] = static_cast<uint32_t>(ids[i]);
+    matched += m;
   }
   const auto num_groups = static_cast<size_t>(left_keys_->size());
   left_offsets.assign(num_groups + 1, 0);
-  for (uint32_t g : group_of) ++left_offsets[g + 1];
+  for (int64_t i = 0; i < matched; ++i) ++left_offsets[group_of[i] + 1];
   std::partial_sum(left_offsets.begin(), left_offsets.end(), left_offsets.begin());
-  left_rows.resize(row_of.size());
-  runs.resize(row_of.size());
+  left_rows.resize(static_cast<size_t>(matched));
+  runs.resize(static_cast<size_t>(matched));
   std::vector<uint32_t> next(left_offsets.begin(), left_offsets.end() - 1);
-  for (size_t i = 0; i < row_of.size(); ++i) {
+  for (int64_t i = 0; i < matched; ++i) {
     const uint32_t entry = next[group_of[i]]++;
     left_rows[entry] = row_of[i];
     runs[entry] = run_of[i];
   }
-  pairs.assign(num_groups + 1, 0);
+  pairs.assign(left_offsets.begin(), left_offsets.end());
+  if (single_rows) return absl::OkStatus();
   for (size_t g = 0; g < num_groups; ++g) {
     int64_t of_group = 0;
     for (uint32_t e = left_offsets[g]; e < left_offsets[g + 1]; ++e)
