@@ -17,15 +17,15 @@ namespace adjoin {
 namespace {
 
 // Of 200,000 rows that meet one row each a hash table takes 2.3 ms by 4 to 256 groups and 2.7 by
-// 4096; a sparse product 5.5 at first, then 0.2 to 0.5 and 0.65. A product has a part for each range
-// of groups, so that few groups leave threads idle.
+// 4096; a sparse product 5.5 at first, then 0.2 to 0.5 and 0.65. A product has a part for each
+// range of groups, so that few groups leave threads idle.
 constexpr double kFewestGroups = 64;
 
 // A slot adds up one row of the product in as many cells at most: 32 MiB.
 constexpr double kMostCells = 1 << 22;
 
-// A structure that does not stay is paid for by every run: about 25 ns a row, as above, and 1.6 ns a
-// pair, where a hash table of groups takes 12 a row and 25 a pair of many to a row (bench/olap's
+// A structure that does not stay is paid for by every run: about 25 ns a row, as above, and 1.6 ns
+// a pair, where a hash table of groups takes 12 a row and 25 a pair of many to a row (bench/olap's
 // spmm_long).
 constexpr double kPairsOfRow = 4;
 
