@@ -63,7 +63,6 @@ double Cardinality::OfOperator(const NodeRef& node) {
   if (const auto* join = std::get_if<Join>(&node->op)) return OfJoin(node, *join);
   if (const auto* group = std::get_if<GroupBy>(&node->op))
     return OfGroups(node->inputs[0], group->keys);
-  if (const auto* c = std::get_if<Contraction>(&node->op)) return OfProduct(node, c->on, c->keys);
   if (const auto* p = std::get_if<SparseProduct>(&node->op)) return OfProduct(node, p->on, p->keys);
   return RowsFromInputs(*node, [&](size_t i) { return Rows(node->inputs[i]); });
 }
@@ -139,10 +138,6 @@ ColumnStatistics Cardinality::Statistics(const NodeRef& node, int column) const 
       const Expr& e = WithoutCasts(group->keys[static_cast<size_t>(column)]);
       if (e.kind != ExprKind::kColumn) return {};
       column = e.index;
-    } else if (const auto* product = std::get_if<Contraction>(&at->op)) {
-      if (static_cast<size_t>(column) >= product->keys.size()) return {};
-      input = static_cast<size_t>(product->keys[static_cast<size_t>(column)].side);
-      column = product->keys[static_cast<size_t>(column)].column;
     } else if (const auto* sparse = std::get_if<SparseProduct>(&at->op)) {
       if (static_cast<size_t>(column) >= sparse->keys.size()) return {};
       input = static_cast<size_t>(sparse->keys[static_cast<size_t>(column)].side);

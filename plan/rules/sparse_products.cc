@@ -64,6 +64,16 @@ bool IsBaseTable(const NodeRef& node) {
   return std::holds_alternative<Scan>(at->op);
 }
 
+// Rows that lie in memory anyway, or expressions over those. A join would have to be stored first,
+// whose rows may be many more than those it is of.
+bool IsStored(const NodeRef& node) {
+  const Node* at = node.get();
+  while (std::holds_alternative<Project>(at->op)) at = at->inputs[0].get();
+  return std::holds_alternative<Scan>(at->op) || std::holds_alternative<GroupBy>(at->op) ||
+         std::holds_alternative<Contraction>(at->op) ||
+         std::holds_alternative<SparseProduct>(at->op);
+}
+
 struct Candidate {
   SparseProduct product;
   NodeRef sides[2];
@@ -201,6 +211,7 @@ NodeRef MakeSparseProduct(const NodeRef& node, Planner& planner, Cardinality& ca
   if (const auto* g = std::get_if<GroupBy>(&node->op)) found = OfGroups(node, *g);
   if (!found || found->product.on.empty() || found->product.sums.empty()) return nullptr;
   const auto& [product, sides] = *found;
+  if (!force && !(IsStored(sides[0]) && IsStored(sides[1]))) return nullptr;
   if (MayRaise(product.left_factors) || MayRaise(product.right_factors)) return nullptr;
   if (!found->HasKeys(0)) found->Swap();
   if (!found->HasKeys(0)) return nullptr;
