@@ -55,6 +55,8 @@ struct RunState {
   std::vector<std::byte*> bases;
   std::vector<std::shared_ptr<Buffer>> results;  // by base: the latter's memory in a run; else null
   std::vector<std::unique_ptr<StepState>> step_states;  // by step number
+  std::vector<std::unique_ptr<StepState>> slot_states;  // by slot: what the Rows step that fills it
+                                                        // keeps between runs of one program
   std::shared_ptr<Buffer> arena;
   std::shared_ptr<Buffer> scratch;  // Step::scratch_bytes of each of the pool's slots
   int64_t scratch_stride = 0;       // from slot to slot

@@ -16,6 +16,7 @@
 #include "plan/array_steps.h"
 #include "plan/grid.h"
 #include "plan/lower_rows.h"
+#include "plan/rules.h"
 
 namespace adjoin {
 namespace {
@@ -80,6 +81,7 @@ bool CanBeRows(const GridRelation& r) {
 
 struct Program::Impl {
   uint64_t id = NextTableVersion();
+  Planner planner;  // of what is rewritten for Rows
   std::vector<NodeRef> plans;
   std::vector<Sink> sinks;
   std::vector<int> slots;  // by output; -1: in place
@@ -150,6 +152,7 @@ class Builder {
   void FindFrontier(const std::vector<NodeRef>& roots);
   std::vector<int> ResultArrays() const;
   std::vector<int> ArrayRoots() const;
+  std::vector<NodeRef> WithSparseProducts(std::vector<NodeRef> roots);
   std::unique_ptr<Step> MaterializeStep(const Provided& p, const ArrayProgram& arrays);
   int DenseCopy(const GridRelation& r, const AxisArray& a);
 
@@ -284,6 +287,29 @@ std::vector<int> Builder::ArrayRoots() const {
   return roots;
 }
 
+// What is left for Rows, with sparse products in it.
+std::vector<NodeRef> Builder::WithSparseProducts(std::vector<NodeRef> roots) {
+  if (options_.sparse == RuleUse::kOff) return roots;
+  Cardinality cardinality([this](const Scan& scan) {
+    auto it = tables_.find(scan.table_id);
+    return it == tables_.end() ? nullptr : it->second;
+  });
+  const bool force = options_.sparse == RuleUse::kForce;
+  // Half of what is left: results and values need memory, too.
+  const double most_bytes = static_cast<double>(budget_->limit() - budget_->used()) / 2;
+  Replacements rewritten;
+  for (const NodeRef& node : TopologicalOrder(roots)) {
+    NodeRef now = OverReplacements(node, rewritten, program_.planner);
+    if (grid_->Find(node) == nullptr) {
+      NodeRef product = MakeSparseProduct(now, program_.planner, cardinality, most_bytes, force);
+      if (product != nullptr) now = std::move(product);
+    }
+    rewritten[node.get()] = std::move(now);
+  }
+  for (NodeRef& root : roots) root = rewritten[root.get()];
+  return roots;
+}
+
 std::unique_ptr<Step> Builder::MaterializeStep(const Provided& p, const ArrayProgram& arrays) {
   const GridRelation& r = *grid_->Find(p.node);
   const auto strides = [&](const AxisArray& a) {
@@ -385,6 +411,8 @@ absl::Status Builder::Build() {
       const GridRelation* r = grid_->Find(node);
       return r == nullptr ? -1 : static_cast<double>(CellsOf(r->extents));
     };
+    roots = WithSparseProducts(std::move(roots));
+    program_.plans = roots;
     RowsLowering rows(options_, roots, std::move(inputs));
     for (const NodeRef& root : roots) {
       ADJOIN_ASSIGN_OR_RETURN(int slot, rows.Lower(root));
@@ -475,6 +503,7 @@ absl::Status Program::Impl::Prepare(RunState& state) {
     }
   }
   state.step_states.clear();
+  state.slot_states.clear();
   state.step_states.resize(steps.size());
   ADJOIN_RETURN_IF_ERROR(AllocateScratch(state));
   for (const auto& step : steps) ADJOIN_RETURN_IF_ERROR(step->Prepare(state));
@@ -758,6 +787,7 @@ absl::StatusOr<std::span<ColumnSwap>> Program::RunInPlace(RunState& state) {
 void Program::ReleaseMemory(RunState& state) {
   state.prepared_for = 0;
   state.step_states.clear();
+  state.slot_states.clear();
   state.arena = nullptr;
   state.scratch = nullptr;
   for (ColumnUpdate& update : impl_->updates) {

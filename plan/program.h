@@ -24,6 +24,7 @@ struct PlanOptions {
   bool inline_maps = true;            // fuse a map into its only reader
   RuleUse tile = RuleUse::kOn;        // steps that share large arrays run together, tile by tile
   RuleUse join_order = RuleUse::kOn;  // joins of Rows in the cheapest order
+  RuleUse sparse = RuleUse::kOn;      // joins + SUM(product) of Rows as sparse products
   RuleUse stage = RuleUse::kOn;       // independent steps run side by side
   int64_t work_mem =
       int64_t{256} << 20;  // bytes a stored intermediate may take before it is recomputed instead

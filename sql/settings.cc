@@ -138,6 +138,8 @@ constexpr Row kRows[] = {
                OnOffForce(s.plan.join_order)),
     ADJOIN_ROW("adjoin.morsel_rows", plan.morsel_rows, PlanRows<&PlanOptions::morsel_rows>,
                std::to_string(s.plan.morsel_rows)),
+    ADJOIN_ROW("adjoin.sparse", plan.sparse, PlanRule<&PlanOptions::sparse>,
+               OnOffForce(s.plan.sparse)),
     ADJOIN_ROW("adjoin.spill", spill, SpillRule, OnOffForce(s.spill)),
     ADJOIN_ROW("adjoin.stage", plan.stage, PlanRule<&PlanOptions::stage>, OnOffForce(s.plan.stage)),
     ADJOIN_ROW("adjoin.temp_directory", temp_directory, TempDirectory, s.temp_directory),
