@@ -32,6 +32,7 @@ struct Explained {
 constexpr Explained kExplained[] = {
     {false, "22003", "value out of range: overflow", "floating overflow is an infinity"},
     {false, "22003", "value out of range: underflow", "floating underflow is 0"},
+    {true, "22003", "value overflows numeric format", "a NUMERIC has 36 digits here"},
     {false, "42804", "could not determine polymorphic type", "a string literal alone is TEXT here"},
     {false, "0A000", "FULL JOIN is only supported with", "PostgreSQL lacks other FULL JOINs"},
 };
