@@ -1,6 +1,7 @@
 #include "ad/reverse.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,9 +18,8 @@ std::vector<int> Iota(int first, int n) {
   return out;
 }
 
-// One row at most, whatever the data.
-bool AtMostOneRow(const Node& n) {
-  const auto in = [&](size_t i) { return AtMostOneRow(*n.inputs[i]); };
+// One row at most, whatever the data, where `in` says so of an input.
+bool AtMostOneRow(const Node& n, const std::function<bool(size_t input)>& in) {
   if (const auto* g = std::get_if<GroupBy>(&n.op)) return g->keys.empty() || in(0);
   if (const auto* c = std::get_if<Contraction>(&n.op)) return c->keys.empty();
   if (const auto* v = std::get_if<Values>(&n.op)) return v->rows.size() <= 1;
@@ -36,6 +36,16 @@ bool AtMostOneRow(const Node& n) {
     return false;
   }
   return in(0);  // operators that keep their (left) input's rows or fewer
+}
+
+// Whether the last of `order`, which has inputs before readers, has one row at most.
+bool AtMostOneRow(const std::vector<NodeRef>& order) {
+  absl::flat_hash_set<const Node*> one;
+  for (const NodeRef& node : order) {
+    const auto in = [&](size_t i) { return one.contains(node->inputs[i].get()); };
+    if (AtMostOneRow(*node, in)) one.insert(node.get());
+  }
+  return one.contains(order.back().get());
 }
 
 // How an operator's transpose reaches input `i`: with the input's rows as they are, or through row
@@ -96,9 +106,11 @@ bool Reverse::IsActive(const NodeRef& node) const {
   return std::any_of(columns.begin(), columns.end(), [](const Activity& a) { return a.active; });
 }
 
-// A relation needs row ids where a reader does not keep its rows, or where several readers'
-// cotangents are to be added.
+// A relation needs row ids where a reader does not keep its rows, where several readers' cotangents
+// are to be added, or where it would hand on too many columns of what it was computed from: a long
+// chain of projections with all of them at each would take memory in the square of its length.
 void Reverse::FindRowIdNodes() {
+  constexpr int kMostCarried = 256;
   absl::flat_hash_map<const Node*, int> readers;
   for (const NodeRef& node : order_) {
     if (!IsActive(node)) continue;
@@ -109,6 +121,15 @@ void Reverse::FindRowIdNodes() {
     }
   }
   for (const Node* node : with_rowid_) needs_rowid_.insert(node);
+  absl::flat_hash_map<const Node*, int> handed_on;  // by node: columns that its readers see
+  for (const NodeRef& node : order_) {
+    int columns = node->width();
+    if (std::holds_alternative<Project>(node->op) || std::holds_alternative<Window>(node->op))
+      columns += handed_on[node->inputs[0].get()];
+    if (columns > kMostCarried && IsActive(node)) needs_rowid_.insert(node.get());
+    const bool carries = IsActive(node) && !NeedsRowId(node);
+    handed_on[node.get()] = carries ? columns : node->width();
+  }
 }
 
 ExprRef Reverse::Remap(const ExprRef& expr, const RowView& view) const {
@@ -376,7 +397,7 @@ absl::Status Reverse::Seed(const NodeRef& cotangent) {
     if (!activity[0].active) return absl::OkStatus();
     if (!activity[0].blocker.empty()) return NoRule(activity[0].blocker);
     seed.base = full.node;
-    if (!AtMostOneRow(*function_)) {
+    if (!AtMostOneRow(order_)) {
       seed.base = planner_.Make(
           Require{Require::What::kOneRow,
                   {},
@@ -428,6 +449,10 @@ absl::Status Reverse::Seed(const NodeRef& cotangent) {
 }
 
 absl::Status Reverse::Run(const NodeRef& cotangent) {
+  // Inputs before readers: plans may be too deep to ask on.
+  for (const NodeRef& node : order_) {
+    if (IsActive(node)) Augmented(node);
+  }
   ADJOIN_RETURN_IF_ERROR(Seed(cotangent));
   for (size_t i = order_.size(); i-- > 0;) {
     const NodeRef& node = order_[i];

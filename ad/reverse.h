@@ -66,7 +66,7 @@ class Reverse {
   }
   bool IsActive(const NodeRef& node) const;
   // The form of `node` that its own transpose works on: its columns at aug.columns, whatever else
-  // it carries.
+  // it carries. REQUIRES: its active inputs' have been asked for.
   const RowView& Augmented(const NodeRef& node);
   RowView MakeAugmented(const NodeRef& node);
   // What readers of `node` read: the augmented form itself, or only its columns and row id where it

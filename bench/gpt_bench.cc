@@ -65,5 +65,6 @@ absl::StatusOr<Workload> Gpt(const Options& options) {
 }  // namespace adjoin::bench
 
 int main(int argc, char** argv) {
-  return adjoin::bench::Main(argc, argv, "gpt", "small", "small, base or deep", adjoin::bench::Gpt);
+  return adjoin::bench::Main(argc, argv, "gpt", "small", "small, base, deep or layers-N",
+                             adjoin::bench::Gpt);
 }

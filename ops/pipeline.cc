@@ -21,6 +21,8 @@ struct OpenBranch {
   std::vector<const SharedState*> operators;
   int64_t first_block = 0;
   int64_t blocks = 0;
+  // By number of operators passed: rows so far. Counted where a profile is asked for.
+  std::vector<std::atomic<int64_t>> passed = {};
 };
 
 // One worker's states of one branch.
@@ -58,6 +60,8 @@ class PipelineRun {
         open.blocks = branch.source->Blocks(*open.source);
       }
       blocks_ += open.blocks;
+      if (run_.profile != nullptr)
+        open.passed = std::vector<std::atomic<int64_t>>(branch.operators.size() + 1);
       branches_.push_back(std::move(open));
     }
     return absl::OkStatus();
@@ -79,7 +83,10 @@ class PipelineRun {
     return done_ && merged_ <= error_block_ ? absl::OkStatus() : error_;
   }
 
-  absl::StatusOr<TableRef> Finish() { return sink_.Finish(*sink_state_, run_); }
+  absl::StatusOr<TableRef> Finish() {
+    if (run_.profile != nullptr) NoteRows(*run_.profile);
+    return sink_.Finish(*sink_state_, run_);
+  }
 
  private:
   // A block of an expanding pipeline has fewer rows, so that its pairs are about as many as four
@@ -90,6 +97,20 @@ class PipelineRun {
     options.morsel_rows =
         std::min(options.morsel_rows, std::max<int64_t>(16, static_cast<int64_t>(rows)));
     return options;
+  }
+
+  // A node's rows are those of all branches it is in. Of a node that several pipelines compute
+  // again every one has the same, but one that stopped early.
+  void NoteRows(RunProfile& profile) const {
+    absl::flat_hash_map<int, int64_t> rows;
+    for (const OpenBranch& open : branches_) {
+      for (const Branch::Tap& tap : open.branch->taps) rows[tap.node] += open.passed[tap.operators];
+    }
+    for (const auto& [node, n] : rows) {
+      int64_t& noted = profile.node_rows[node];
+      noted = std::max(noted, n);
+    }
+    profile.blocks = blocks_;
   }
 
   void Work() {
@@ -105,7 +126,7 @@ class PipelineRun {
     if (run_.control != nullptr) ADJOIN_RETURN_IF_ERROR(run_.control->Check());
     size_t b = 0;
     while (block >= branches_[b].first_block + branches_[b].blocks) ++b;
-    const OpenBranch& open = branches_[b];
+    OpenBranch& open = branches_[b];
     MakeLocals(open, local[b]);
     std::unique_ptr<LocalState> sink_block = sink_.MakeBlock(*sink_state_);
     for (size_t i = 0; i < open.operators.size(); ++i) {
@@ -126,9 +147,10 @@ class PipelineRun {
     }
   }
 
-  absl::Status Push(const Batch& batch, const OpenBranch& open, LocalBranch& local, size_t i,
+  absl::Status Push(const Batch& batch, OpenBranch& open, LocalBranch& local, size_t i,
                     LocalState& sink_block) const {
     if (batch.rows == 0) return absl::OkStatus();
+    if (!open.passed.empty()) open.passed[i].fetch_add(batch.rows, std::memory_order_relaxed);
     if (i == open.operators.size()) {
       if (run_.control != nullptr) ADJOIN_RETURN_IF_ERROR(run_.control->Check());
       return sink_.Consume(batch, *sink_state_, sink_block);

@@ -99,6 +99,12 @@ class PipelineSink {
 struct Branch {
   std::shared_ptr<const Source> source;
   std::vector<std::shared_ptr<const StreamOperator>> operators;
+  // What leaves the first `operators` of them are the rows of a plan's node, for RunProfile.
+  struct Tap {
+    size_t operators;
+    int node;  // Node::id
+  };
+  std::vector<Tap> taps = {};
 };
 
 class PipelineStep final : public Step {

@@ -31,6 +31,20 @@ class StepState {
   virtual ~StepState() = default;
 };
 
+// What one run of a program measured: for EXPLAIN ANALYZE and traces.
+struct RunProfile {
+  struct Measured {
+    double start_ms = 0, ms = 0;  // after the run's start; what it took
+    int64_t rows = -1;            // of the relation it made; -1: it made none
+    int64_t bytes = 0;            // written for later steps
+    int64_t parts = 1;            // blocks or parts it was cut into
+  };
+  std::vector<Measured> steps;                  // by step number
+  absl::flat_hash_map<int, int64_t> node_rows;  // by Node::id; nodes that no step counts are absent
+  int64_t blocks = 0;                           // of the pipeline that ran last
+  double ms = 0;                                // of the whole run
+};
+
 struct RunState {
   absl::flat_hash_map<uint64_t, TableRef> tables;  // the snapshot, by catalog id
   std::vector<Value> parameters;
@@ -49,6 +63,7 @@ struct RunState {
   TaskPool* pool = nullptr;
   std::shared_ptr<MemoryBudget> budget;
   RunControl* control = nullptr;  // may be null
+  RunProfile* profile = nullptr;  // to be filled; null: nobody asks
 
   // Calls body(context, part, slot) for each part, on the pool where there is one.
   void RunParts(int64_t parts, void (*body)(void* context, int64_t part, int slot),
@@ -83,6 +98,7 @@ class Step {
   // its outputs. Tiles come in order; the first also sets what all of them add to.
   virtual void RunTile(RunState& state, int64_t first, int64_t last) const;
   virtual std::string Describe() const = 0;  // one line for EXPLAIN: kernel, slots, estimates
+  int64_t written_bytes = 0;                 // of array steps, known when they are planned
 
  protected:
   void RunAllParts(RunState& state) const;

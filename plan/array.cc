@@ -329,15 +329,43 @@ Staircase ArrayGraph::StaircaseOf(const ArrayOperand& mask) const {
 }
 
 ArrayOperand ArrayGraph::StairsAround(const ArrayOperand& condition) const {
-  if (StaircaseOf(condition).present()) return condition;
-  const ArrayNode& n = node(condition.array);
-  if (n.op != ArrayOp::kMap || n.scalar != ScalarOp::kAnd) return {};
-  for (ArrayOperand o : n.operands) {
-    o = StairsAround(o);
-    for (int& axis : o.axes) axis = condition.axes[static_cast<size_t>(axis)];
-    if (o.array >= 0) return o;
+  // Conjunctions may be long and share what they AND: each is looked into once, over its own axes.
+  std::vector<int> open = {condition.array};
+  while (!open.empty()) {
+    const int id = open.back();
+    if (stairs_around_.contains(id)) {
+      open.pop_back();
+      continue;
+    }
+    const ArrayNode& n = node(id);
+    ArrayOperand own{id, {}};
+    for (size_t k = 0; k < n.shape.size(); ++k) own.axes.push_back(static_cast<int>(k));
+    ArrayOperand found;
+    const ArrayOperand* unknown = nullptr;
+    if (StaircaseOf(own).present()) {
+      found = std::move(own);
+    } else if (n.op == ArrayOp::kMap && n.scalar == ScalarOp::kAnd) {
+      for (const ArrayOperand& o : n.operands) {
+        const auto known = stairs_around_.find(o.array);
+        if (known == stairs_around_.end()) {
+          unknown = &o;
+          break;
+        }
+        found = known->second;
+        for (int& axis : found.axes) axis = o.axes[static_cast<size_t>(axis)];
+        if (found.array >= 0) break;
+      }
+    }
+    if (unknown != nullptr) {
+      open.push_back(unknown->array);
+      continue;
+    }
+    stairs_around_.emplace(id, std::move(found));
+    open.pop_back();
   }
-  return {};
+  ArrayOperand stairs = stairs_around_.find(condition.array)->second;
+  for (int& axis : stairs.axes) axis = condition.axes[static_cast<size_t>(axis)];
+  return stairs;
 }
 
 std::vector<ArrayOperand> ArrayGraph::ReadCells(const std::vector<int>& roots) const {

@@ -118,8 +118,9 @@ class ArrayGraph {
   std::vector<ArrayNode> nodes_;
   absl::flat_hash_map<uint64_t, std::vector<int>> by_hash_;
   mutable absl::flat_hash_map<int, Cells> evaluated_;
-  mutable absl::flat_hash_map<int, Bands> bands_;           // null: none
-  mutable absl::flat_hash_map<int, Staircase> staircases_;  // of a mask's own axes
+  mutable absl::flat_hash_map<int, Bands> bands_;                 // null: none
+  mutable absl::flat_hash_map<int, Staircase> staircases_;        // of a mask's own axes
+  mutable absl::flat_hash_map<int, ArrayOperand> stairs_around_;  // over its own axes
 };
 
 }  // namespace adjoin

@@ -174,6 +174,7 @@ void ArrayCompiler::BuildSteps() {
     program_.base_reads += static_cast<int>(inputs.size()) + (unpacks ? 1 : 0);
     program_.once.push_back(IsOnce(p));
     program_.steps.push_back(BuildStep(p));
+    for (int stored : p.stores) program_.steps.back()->written_bytes += BytesOf(stored);
     ++step_number_;
   }
   for (size_t id = 0; id < reached_.size(); ++id) {

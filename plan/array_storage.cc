@@ -46,6 +46,10 @@ constexpr int kRecomputeCost = 2;
 // Past this a fused expression spills its block registers out of L1.
 constexpr int kMostFusedCost = 400;
 
+// No expression is larger, whatever speaks for computing it again: expressions are built by
+// recursion.
+constexpr int kMostCost = 4000;
+
 // A map of more than work_mem / 8 (32 MiB) is computed again in each reader's blocks and never
 // written: all pairs of a few thousand points stay in cache that way.
 constexpr int64_t kLargestStoredShare = 8;
@@ -106,6 +110,7 @@ void ArrayCompiler::ChooseStored() {
 }
 
 bool ArrayCompiler::Inlines(size_t id, int cost) const {
+  if (cost > kMostCost) return false;
   if (BytesOf(static_cast<int>(id)) > options_.work_mem / kLargestStoredShare) return true;
   if (once_[id]) return true;  // computed when its step is prepared
   if (!options_.inline_maps) return false;

@@ -148,10 +148,15 @@ absl::Status RowsBuilder::LowerOp(const RowId&, NodeState& state) {
 }
 
 absl::Status RowsBuilder::LowerOp(const UnionAll&, NodeState& state) {
+  // One union over another takes its branches over; a longer chain is stored now and then, so that
+  // they are not copied as often as it is long.
+  constexpr size_t kMostBranches = 256;
   const std::vector<int> columns = ColumnsNeeded(state);
   RowStream all;
   all.one_to_one = false;
   for (size_t i = 0; i < state.node->inputs.size(); ++i) {
+    if (input(state, i).stream.branches.size() > kMostBranches)
+      ADJOIN_RETURN_IF_ERROR(Stored(input(state, i)).status());
     RowStream stream = input(state, i).stream;
     ADJOIN_RETURN_IF_ERROR(Arrange(stream, *state.node->inputs[i], columns));
     all.branches.insert(all.branches.end(), stream.branches.begin(), stream.branches.end());
@@ -303,5 +308,6 @@ absl::StatusOr<int> RowsLowering::Lower(const NodeRef& root) { return builder_->
 std::vector<std::unique_ptr<Step>> RowsLowering::TakeSteps() { return builder_->TakeSteps(); }
 int RowsLowering::num_operators() const { return builder_->num_operators(); }
 int RowsLowering::num_base_table_reads() const { return builder_->num_base_table_reads(); }
+const std::vector<SlotNode>& RowsLowering::slot_nodes() const { return builder_->slot_nodes(); }
 
 }  // namespace adjoin

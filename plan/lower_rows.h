@@ -28,6 +28,12 @@ struct RowsLoweringInputs {
   std::function<double(const NodeRef&)> known_rows;
 };
 
+// The relation in `slot` has the rows of a node.
+struct SlotNode {
+  int slot;
+  int node;  // Node::id
+};
+
 // Lowers some nodes and what they read. A node with one reader streams into it. One with several is
 // stored once, unless it is estimated to take more than work_mem: then each reader computes it
 // again. Only columns that are read are kept. Tables may have any rows at run time: estimates are
@@ -52,6 +58,7 @@ class RowsLowering {
   // of base tables.
   int num_operators() const;
   int num_base_table_reads() const;
+  const std::vector<SlotNode>& slot_nodes() const;
 
  private:
   std::unique_ptr<RowsBuilder> builder_;

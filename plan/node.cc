@@ -428,7 +428,8 @@ NodeRef Planner::Make(Operator op, std::vector<NodeRef> inputs, std::vector<std:
   return node;
 }
 
-std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::string>& headings) {
+std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::string>& headings,
+                     const std::function<std::string(const Node&)>& note) {
   std::string out;
   absl::flat_hash_set<const Node*> printed;
   std::vector<std::pair<const Node*, int>> stack;
@@ -443,7 +444,8 @@ std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::s
         absl::StrAppend(&out, "^", node->id, "\n");
         continue;
       }
-      absl::StrAppend(&out, std::visit(Describer{*node}, node->op), "  (", node->id, ")\n");
+      absl::StrAppend(&out, std::visit(Describer{*node}, node->op), "  (", node->id, ")",
+                      note == nullptr ? "" : note(*node), "\n");
       if (const auto* recursion = std::get_if<Recursion>(&node->op))
         stack.emplace_back(recursion->body.get(), depth + 1);
       for (size_t i = node->inputs.size(); i-- > 0;)

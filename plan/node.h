@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -211,7 +212,9 @@ class Planner {
 // tests compare.
 std::string ToString(const NodeRef& root);
 // The same of several plans that share nodes; `headings` (may be shorter) stand before them.
-std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::string>& headings);
+// `note`, where it is set, is what a node's line ends in.
+std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::string>& headings,
+                     const std::function<std::string(const Node&)>& note = nullptr);
 std::string DescribeOperator(const Node& node);  // the line of one node, without its id
 // The nodes below the roots, inputs before readers, each once. Iterative: plans may be very deep.
 std::vector<NodeRef> TopologicalOrder(const std::vector<NodeRef>& roots);

@@ -7,7 +7,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "engine/status.h"
 #include "engine/table_version.h"
 #include "ops/grid_rows.h"
@@ -62,6 +61,12 @@ bool IsTrainingStep(const Statement& statement, const std::vector<NodeRef>& root
                      [](const NodeRef& node) { return std::holds_alternative<Collect>(node->op); });
 }
 
+bool KeepsAllRows(const Node& node) {
+  return std::holds_alternative<Project>(node.op) || std::holds_alternative<Sort>(node.op) ||
+         std::holds_alternative<Window>(node.op) || std::holds_alternative<RowId>(node.op) ||
+         std::holds_alternative<Require>(node.op);
+}
+
 bool CanBeRows(const GridRelation& r) {
   for (const GridColumn& c : r.columns) {
     if (c.kind == GridColumn::Kind::kNone) return false;
@@ -94,6 +99,8 @@ struct Program::Impl {
   std::vector<Stage> stages;
   bool once_ran = false;
   std::vector<double> step_ms;  // of the last run that was timed
+  std::vector<SlotNode> slot_nodes;
+  absl::flat_hash_map<int, int64_t> known_rows;  // by Node::id, of grids without a mask
   int64_t runs = 0;
   std::vector<Value> prepared_parameters;
 
@@ -104,6 +111,8 @@ struct Program::Impl {
   absl::Status RunSteps(RunState& state);
   absl::Status RunTiles(RunState& state, const Tiling& tiling, bool timed);
   void RunStage(RunState& state, const Stage& stage, bool timed);
+  void NoteSteps(RunState& state, size_t first, size_t last, double start_ms) const;
+  void NoteNodes(RunState& state) const;
 };
 
 namespace {
@@ -374,7 +383,13 @@ absl::Status Builder::Build() {
       for (std::unique_ptr<Step>& step : rows.TakeSteps())
         program_.steps.push_back(std::move(step));
     }
+    program_.slot_nodes = rows.slot_nodes();
     program_.stats.base_table_reads += rows.num_base_table_reads();
+  }
+  for (const Provided& p : provided_) program_.slot_nodes.push_back({p.slot, p.node->id});
+  for (const NodeRef& node : TopologicalOrder(roots)) {
+    const GridRelation* r = grid_->Find(node);
+    if (r != nullptr && r->mask.none()) program_.known_rows[node->id] = CellsOf(r->extents);
   }
   program_.inputs = std::move(arrays.inputs);
   program_.constants = std::move(arrays.constants);
@@ -508,15 +523,62 @@ void Program::Impl::RunStage(RunState& state, const Stage& stage, bool timed) {
     step_ms[s] = ms * static_cast<double>(steps[s]->parts()) / parts;
 }
 
+// What steps [first, last), which have just run, made; they started at `start_ms`.
+void Program::Impl::NoteSteps(RunState& state, size_t first, size_t last, double start_ms) const {
+  RunProfile& profile = *state.profile;
+  for (size_t s = first; s < last; ++s) {
+    RunProfile::Measured& measured = profile.steps[s];
+    measured.start_ms = start_ms;
+    measured.ms = step_ms[s];
+    measured.bytes = steps[s]->written_bytes;
+    const int64_t blocks = std::exchange(profile.blocks, 0);
+    measured.parts = std::max<int64_t>({steps[s]->parts(), blocks, 1});
+    start_ms += step_ms[s];
+  }
+  for (const auto& [slot, node] : slot_nodes) {
+    const TableRef& made = state.relations[static_cast<size_t>(slot)];
+    if (made == nullptr || !profile.node_rows.try_emplace(node, made->num_rows()).second) continue;
+    RunProfile::Measured& measured = profile.steps[last - 1];
+    measured.rows = made->num_rows();
+    for (const ColumnRef& c : made->columns())
+      measured.bytes += made->num_rows() * WidthOf(c->type());
+  }
+}
+
+// Nodes that no step has counted: base tables, arrays, and what has the rows of its input.
+void Program::Impl::NoteNodes(RunState& state) const {
+  auto& rows = state.profile->node_rows;
+  for (const NodeRef& node : TopologicalOrder(plans)) {
+    if (rows.contains(node->id)) continue;
+    if (const auto* scan = std::get_if<Scan>(&node->op)) {
+      const auto table = state.tables.find(scan->table_id);
+      if (table != state.tables.end() && table->second != nullptr)
+        rows[node->id] = table->second->num_rows();
+    } else if (const auto known = known_rows.find(node->id); known != known_rows.end()) {
+      rows[node->id] = known->second;
+    } else if (KeepsAllRows(*node)) {
+      const auto input = rows.find(node->inputs[0]->id);
+      if (input != rows.end()) rows[node->id] = int64_t{input->second};
+    }
+  }
+}
+
 absl::Status Program::Impl::RunSteps(RunState& state) {
   ADJOIN_RETURN_IF_ERROR(Prepare(state));
   BindInputs(state);
   // Reading the clock is 25 ns, as much as a small step: most runs are not timed.
   constexpr int64_t kTimedRuns = 4, kTimedEvery = 64;
-  const bool timed = runs < kTimedRuns || runs % kTimedEvery == 0;
+  const bool timed = state.profile != nullptr || runs < kTimedRuns || runs % kTimedEvery == 0;
   ++runs;
   step_ms.resize(steps.size());
   Clock::time_point last = Clock::now();
+  const Clock::time_point start = last;
+  if (state.profile != nullptr) state.profile->steps.assign(steps.size(), {});
+  const auto note = [&](size_t first_step, size_t last_step) {
+    if (state.profile == nullptr) return;
+    NoteSteps(state, first_step, last_step,
+              std::chrono::duration<double, std::milli>(last - start).count());
+  };
   auto tiling = tilings.begin();
   auto stage = stages.begin();
   for (size_t s = 0; s < steps.size(); ++s) {
@@ -530,6 +592,7 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
     }
     if (tiling != tilings.end() && s == tiling->first) {
       ADJOIN_RETURN_IF_ERROR(RunTiles(state, *tiling, timed));
+      note(tiling->first, tiling->last);
       s = tiling->last - 1;
       ++tiling;
       last = Clock::now();
@@ -539,6 +602,7 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
       const Stage& here = *stage++;
       if (here.Pays(steps, state.slots())) {
         RunStage(state, here, timed);
+        note(here.first, here.last);
         s = here.last - 1;
         last = Clock::now();
         continue;
@@ -549,7 +613,12 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
     if (!timed) continue;
     const Clock::time_point now = Clock::now();
     step_ms[s] = std::chrono::duration<double, std::milli>(now - last).count();
+    note(s, s + 1);
     last = now;
+  }
+  if (state.profile != nullptr) {
+    NoteNodes(state);
+    state.profile->ms = MillisecondsSince(start);
   }
   once_ran = true;
   return absl::OkStatus();
@@ -651,39 +720,23 @@ void Program::ReleaseMemory(RunState& state) {
 
 const ProgramStats& Program::stats() const { return impl_->stats; }
 
-std::string Program::Explain(bool analyze) const {
-  std::vector<std::string> headings;
-  for (const Sink& sink : impl_->sinks) {
-    if (const auto* update = std::get_if<UpdateSink>(&sink)) {
-      headings.push_back(absl::StrCat("Update ", update->table, "\n"));
-    } else if (const auto* insert = std::get_if<InsertSink>(&sink)) {
-      headings.push_back(absl::StrCat("Insert into ", insert->table, "\n"));
-    } else if (const auto* del = std::get_if<DeleteSink>(&sink)) {
-      headings.push_back(absl::StrCat("Delete from ", del->table, "\n"));
-    } else {
-      headings.emplace_back();
-    }
-  }
-  std::string out = ToString(impl_->plans, headings);
-  const ProgramStats& s = impl_->stats;
-  absl::StrAppend(&out, "Program: ", s.steps, " steps, ", s.operators, " operators, ",
-                  s.base_table_reads, " base-table reads, ", s.contractions, " contractions, ",
-                  s.arena_bytes, " bytes of arena", impl_->in_place ? ", in place" : "", "\n");
+std::vector<Program::StepReport> Program::Steps() const {
+  std::vector<StepReport> reports;
   for (size_t i = 0; i < impl_->steps.size(); ++i) {
-    absl::StrAppend(&out, "  ", i, ": ", impl_->steps[i]->Describe(),
-                    i < impl_->once.size() && impl_->once[i] ? "  once" : "");
+    StepReport report;
+    report.text = absl::StrCat(impl_->steps[i]->Describe(),
+                               i < impl_->once.size() && impl_->once[i] ? "  once" : "");
     for (const Tiling& t : impl_->tilings) {
       if (t.first <= i && i < t.last)
-        absl::StrAppend(&out, "  in tiles of ", t.tile, " of ", t.extent);
+        absl::StrAppend(&report.text, "  in tiles of ", t.tile, " of ", t.extent);
     }
     for (const Stage& t : impl_->stages) {
-      if (t.first < i && i < t.last) absl::StrAppend(&out, "  beside ", t.first);
+      if (t.first < i && i < t.last) absl::StrAppend(&report.text, "  beside ", t.first);
     }
-    if (analyze && i < impl_->step_ms.size())
-      absl::StrAppendFormat(&out, "  (%.4f ms)", impl_->step_ms[i]);
-    absl::StrAppend(&out, "\n");
+    if (i < impl_->step_ms.size()) report.ms = impl_->step_ms[i];
+    reports.push_back(std::move(report));
   }
-  return out;
+  return reports;
 }
 
 }  // namespace adjoin

@@ -77,8 +77,11 @@ class Program {
   const std::vector<int64_t>& affected_in_place() const;
 
   const ProgramStats& stats() const;
-  // Logical plan, then steps; analyze: with the times of the last run.
-  std::string Explain(bool analyze = false) const;
+  struct StepReport {
+    std::string text;  // the kernel, its slots or shape, how it is run
+    double ms = -1;    // in the last run that was timed; -1: none was
+  };
+  std::vector<StepReport> Steps() const;
 
   struct Impl;  // program.cc
 

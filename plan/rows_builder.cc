@@ -139,6 +139,8 @@ void RowsBuilder::SetStream(NodeState& state, RowStream stream) {
   AddReferences(stream.slots);
   DropReferences(state.stream.slots);
   state.stream = std::move(stream);
+  for (Branch& branch : state.stream.branches)
+    branch.taps.push_back({branch.operators.size(), state.node->id});
 }
 
 void RowsBuilder::AddReferences(const std::vector<int>& slots) {
@@ -195,6 +197,7 @@ void RowsBuilder::SetStored(NodeState& state, int slot) {
   stream.position = PositionsOf(columns, state.node->width());
   SetStream(state, std::move(stream));
   state.made_slot = slot;
+  slot_nodes_.push_back({slot, state.node->id});
 }
 
 std::vector<int> RowsBuilder::PositionsOf(const std::vector<int>& columns, int width) {

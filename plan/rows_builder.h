@@ -53,6 +53,7 @@ class RowsBuilder {
   std::vector<std::unique_ptr<Step>> TakeSteps() { return std::exchange(steps_, {}); }
   int num_operators() const { return num_operators_; }
   int num_base_table_reads() const { return num_base_table_reads_; }
+  const std::vector<SlotNode>& slot_nodes() const { return slot_nodes_; }
 
  private:
   bool IsProvided(const NodeRef& node) const { return ProvidedSlot(node).has_value(); }
@@ -132,6 +133,7 @@ class RowsBuilder {
   absl::flat_hash_map<int, bool> own_slots_;
   std::vector<int> unread_;
   std::vector<std::unique_ptr<Step>> steps_;
+  std::vector<SlotNode> slot_nodes_;
   int num_operators_ = 0;
   int num_base_table_reads_ = 0;
 };

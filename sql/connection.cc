@@ -99,6 +99,10 @@ absl::StatusOr<std::string> Connection::Show(std::string_view name) {
   return session_->ShowSetting(name);
 }
 
+absl::Status Connection::Trace(std::string_view path) {
+  return session_->SetTrace(std::string(path));
+}
+
 void Connection::SetProgressCallback(std::function<bool(double fraction)> progress) {
   session_->set_progress(std::move(progress));
 }
@@ -154,7 +158,7 @@ std::vector<Field> Prepared::result_fields() const {
 
 std::string Prepared::Explain(bool analyze) const {
   PlannedStatement& planned = *state_->planned;
-  return planned.has_program() ? planned.Explain(analyze) : "";
+  return planned.has_program() ? ToText(planned.Report(nullptr, nullptr), analyze) : "";
 }
 
 Stats Prepared::stats() const {

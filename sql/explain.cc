@@ -1,4 +1,4 @@
-// EXPLAIN [ANALYZE]: the stages of a plan as text, one line a row.
+// EXPLAIN [ANALYZE]: a plan report as text, one line a row, or as one JSON text.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +10,7 @@
 namespace adjoin {
 
 absl::StatusOr<Session::Result> Session::Run(const Explain& s, const std::string& text) {
-  if (s.format != "text") {
+  if (s.format != "text" && s.format != "json") {
     return SqlError(sqlstate::kFeatureNotSupported,
                     absl::StrCat("EXPLAIN format \"", s.format, "\" is not supported"));
   }
@@ -34,8 +34,12 @@ absl::StatusOr<Session::Result> Session::Run(const Explain& s, const std::string
     own = std::make_unique<PlannedStatement>(std::move(query), text);
     planned = own.get();
   }
+  RunProfile profile;
   if (s.analyze) {
-    ADJOIN_RETURN_IF_ERROR(RunPlanned(*planned).status());
+    planned->state().profile = &profile;
+    const absl::Status status = RunPlanned(*planned).status();
+    planned->state().profile = nullptr;
+    ADJOIN_RETURN_IF_ERROR(status);
   } else {
     PrepareState(*planned);
     const absl::Status status =
@@ -43,9 +47,18 @@ absl::StatusOr<Session::Result> Session::Run(const Explain& s, const std::string
     planned->ReleaseTables();
     ADJOIN_RETURN_IF_ERROR(status);
   }
-  std::vector<std::string> lines = absl::StrSplit(planned->Explain(s.analyze), '\n');
-  while (!lines.empty() && lines.back().empty()) lines.pop_back();
-  if (s.analyze) lines.push_back(absl::StrFormat("Planning Time: %.3f ms", planned->plan_ms()));
+  const PlanReport report = planned->Report(&transaction_.State(), s.analyze ? &profile : nullptr);
+  std::vector<std::string> lines;
+  if (s.format == "json") {
+    lines = {ToJson(report).dump()};
+  } else {
+    lines = absl::StrSplit(ToText(report, s.analyze), '\n');
+    while (!lines.empty() && lines.back().empty()) lines.pop_back();
+    if (s.analyze) {
+      lines.push_back(absl::StrFormat("Planning Time: %.3f ms", planned->plan_ms()));
+      lines.push_back(absl::StrFormat("Execution Time: %.3f ms", profile.ms));
+    }
+  }
   Result result;
   result.tag = "EXPLAIN";
   result.has_rows = true;

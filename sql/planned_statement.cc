@@ -8,6 +8,7 @@
 #include "ad/derivatives.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "plan/cardinality.h"
 #include "plan/rules.h"
 #include "plan/scalar_functions.h"
 #include "sql/binder.h"
@@ -28,6 +29,17 @@ bool WritesTable(const Statement& statement, uint64_t id) {
             },
             output.sink);
       });
+}
+
+// "Update t"; empty where rows are returned.
+std::string DescribeSink(const Sink& sink) {
+  if (const auto* update = std::get_if<UpdateSink>(&sink))
+    return absl::StrCat("Update ", update->table);
+  if (const auto* insert = std::get_if<InsertSink>(&sink))
+    return absl::StrCat("Insert into ", insert->table);
+  if (const auto* erase = std::get_if<DeleteSink>(&sink))
+    return absl::StrCat("Delete from ", erase->table);
+  return "";
 }
 
 // Whether `table` may be read where `scan` reads its base table.
@@ -170,13 +182,15 @@ void PlannedStatement::AddStage(std::string_view heading, const Statement& state
     stages_.push_back({heading, std::move(plans)});
 }
 
-std::string PlannedStatement::Explain(bool analyze) const {
-  std::string out;
-  for (size_t s = 0; s + 1 < stages_.size(); ++s) {
-    absl::StrAppend(&out, ToAbsl(stages_[s].heading), "\n", ToString(stages_[s].plans, {}), "\n");
-  }
-  if (stages_.size() > 1) absl::StrAppend(&out, ToAbsl(stages_.back().heading), "\n");
-  return out + program_->Explain(analyze);
+PlanReport PlannedStatement::Report(const CatalogState* catalog, const RunProfile* profile) const {
+  PlanReport report{stages_, {}, program_.get(), {}, profile, plan_ms_};
+  for (const Statement::Output& output : statement_.outputs)
+    report.sinks.push_back(DescribeSink(output.sink));
+  if (catalog == nullptr) return report;
+  Cardinality cardinality([&](const Scan& scan) { return TableFor(*catalog, scan); });
+  for (const NodeRef& node : TopologicalOrder(stages_.back().plans))
+    report.estimated_rows[node->id] = cardinality.Rows(node);
+  return report;
 }
 
 absl::Status PlannedStatement::CollectTables() {

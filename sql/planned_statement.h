@@ -16,6 +16,7 @@
 #include "plan/node.h"
 #include "plan/program.h"
 #include "sql/catalog_view.h"
+#include "sql/plan_report.h"
 #include "sql/settings.h"
 
 namespace adjoin {
@@ -59,6 +60,7 @@ class PlannedStatement {
   // REQUIRES of the rest: Bind or Prepare went well.
   const Statement& statement() const { return statement_; }
   Program& program() { return *program_; }
+  const Program& program() const { return *program_; }
   bool is_bound() const { return bound_; }
   bool has_program() const { return program_ != nullptr; }
   RunState& state() { return state_; }
@@ -68,9 +70,9 @@ class PlannedStatement {
   std::string_view verb() const;
   const std::vector<std::string>& relations() const { return relations_; }
   const std::string& text() const { return text_; }
-  // The plan after each stage that changed it, then the program; analyze: with the last run's
-  // times. REQUIRES: has_program().
-  std::string Explain(bool analyze) const;
+  // What EXPLAIN says. `catalog`: whose tables rows are estimated from; null: no estimates.
+  // `profile`: of the last run, borrowed by the report; may be null. REQUIRES: has_program().
+  PlanReport Report(const CatalogState* catalog, const RunProfile* profile) const;
   int64_t plans() const { return plans_; }
   double plan_ms() const { return plan_ms_; }
 
@@ -114,11 +116,7 @@ class PlannedStatement {
   absl::flat_hash_map<uint64_t, std::optional<GridShape>> shapes_;  // products were ordered by,
   absl::flat_hash_map<uint64_t, int64_t> rows_;                     // joins were ordered by
   Statement statement_;
-  struct Stage {
-    std::string_view heading;
-    std::vector<NodeRef> plans;
-  };
-  std::vector<Stage> stages_;
+  std::vector<PlanReport::Stage> stages_;
   std::unique_ptr<Planner> planner_;  // owns the interning of statement_'s nodes
   absl::flat_hash_map<std::string, const Scan*>
       scanned_;  // base tables read; the scans are statement_'s

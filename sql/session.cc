@@ -169,6 +169,7 @@ absl::StatusOr<Session::Result> Session::RunUnprepared(PlannedStatement& planned
 }
 
 absl::StatusOr<Session::Result> Session::RunWithTables(PlannedStatement& planned) {
+  const Trace::Clock::time_point start = Trace::Clock::now();
   PrepareState(planned);
   if (!planned.is_bound()) ADJOIN_RETURN_IF_ERROR(planned.Bind(transaction_.State(), settings_));
   const size_t given = planned.state().parameters.size();
@@ -179,11 +180,41 @@ absl::StatusOr<Session::Result> Session::RunWithTables(PlannedStatement& planned
   const bool writes = planned.writes();
   if (writes) ADJOIN_RETURN_IF_ERROR(transaction_.Lock(control_, settings_.lock_timeout_ms));
   ADJOIN_RETURN_IF_ERROR(planned.Prepare(transaction_.State(), settings_, database_->budget()));
+  if (trace_ != nullptr) return RunTraced(planned, start);
+  return RunProgram(planned);
+}
+
+absl::StatusOr<Session::Result> Session::RunTraced(PlannedStatement& planned,
+                                                   Trace::Clock::time_point start) {
+  RunProfile own;
+  RunState& state = planned.state();
+  RunProfile* const asked = state.profile;
+  if (asked == nullptr) state.profile = &own;
+  const Trace::Clock::time_point ran = Trace::Clock::now();
+  absl::StatusOr<Result> result = RunProgram(planned);
+  const RunProfile& profile = *state.profile;
+  state.profile = asked;
+  if (!result.ok()) return result;
+  if (const absl::Status traced = trace_->Add(planned, start, ran, profile); !traced.ok()) {
+    trace_ = nullptr;
+    result->notices.push_back(absl::StrCat("WARNING:  ", traced.message()));
+  }
+  return result;
+}
+
+absl::StatusOr<Session::Result> Session::RunProgram(PlannedStatement& planned) {
   if (planned.program().updates_in_place()) return RunInPlace(planned);
-  if (writes) ADJOIN_RETURN_IF_ERROR(Write().status());
+  if (planned.writes()) ADJOIN_RETURN_IF_ERROR(Write().status());
   ADJOIN_RETURN_IF_ERROR(control_.Check());
   ADJOIN_ASSIGN_OR_RETURN(ProgramResult result, planned.program().Run(planned.state()));
   return FinishRun(planned, std::move(result));
+}
+
+absl::Status Session::SetTrace(const std::string& path) {
+  trace_ = nullptr;
+  if (path.empty()) return absl::OkStatus();
+  ADJOIN_ASSIGN_OR_RETURN(trace_, Trace::Open(path));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Session::Result> Session::RunInPlace(PlannedStatement& planned) {

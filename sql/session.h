@@ -14,6 +14,7 @@
 #include "sql/parse.h"
 #include "sql/planned_statement.h"
 #include "sql/settings.h"
+#include "sql/trace.h"
 #include "sql/transaction.h"
 #include "sql/utility.h"
 
@@ -45,6 +46,9 @@ class Session {
   absl::Status SetSetting(std::string_view name, const std::optional<std::string>& value);
   absl::StatusOr<std::string> ShowSetting(std::string_view name);
 
+  // See Connection::Trace.
+  absl::Status SetTrace(const std::string& path);
+
   void set_progress(std::function<bool(double)> progress) {
     control_.progress = std::move(progress);
   }
@@ -66,6 +70,8 @@ class Session {
   absl::StatusOr<Result> RunPlanned(PlannedStatement& planned);
   absl::StatusOr<Result> RunUnprepared(PlannedStatement& planned);
   absl::StatusOr<Result> RunWithTables(PlannedStatement& planned);
+  absl::StatusOr<Result> RunTraced(PlannedStatement& planned, Trace::Clock::time_point start);
+  absl::StatusOr<Result> RunProgram(PlannedStatement& planned);
   absl::StatusOr<Result> RunInPlace(PlannedStatement& planned);
   absl::StatusOr<Result> FinishRun(const PlannedStatement& planned, ProgramResult result);
   absl::StatusOr<CatalogWriter*> Write() {
@@ -112,6 +118,7 @@ class Session {
   std::map<std::string, std::optional<std::string>>
       local_settings_;  // SET LOCAL: what COMMIT goes back to
   RunControl control_;
+  std::unique_ptr<Trace> trace_;  // null: none is written
   SessionTransaction transaction_;
   std::map<std::string, std::unique_ptr<PlannedStatement>> prepared_;
   std::vector<CachedStatement> cache_;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -18,6 +19,7 @@ namespace {
 struct Arguments {
   int threads = 0;
   std::string memory_limit;
+  std::string trace;
   adjoin::OutputFormat format = adjoin::OutputFormat::kTable;
   std::vector<std::string> commands;
   std::vector<std::string> files;
@@ -33,6 +35,9 @@ void Declare(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--memory-limit", arguments.memory_limit,
                  "most memory of tables and statements, e.g. 4GB");
+  app.add_option("--trace", arguments.trace,
+                 "write the time of statements and steps for Perfetto or chrome://tracing")
+      ->option_text("FILE");
   app.add_option("--format", arguments.format, "how results are printed: table, csv or json")
       ->transform(CLI::CheckedTransformer(kFormats, CLI::ignore_case).description(""))
       ->option_text("FORMAT");
@@ -81,7 +86,12 @@ int Run(const CLI::App& app, const Arguments& arguments) {
     return 1;
   }
   adjoin::Console console;
-  adjoin::Shell shell(database->Connect(), arguments.format, console);
+  adjoin::api::Connection connection = database->Connect();
+  if (const absl::Status traced = connection.Trace(arguments.trace); !traced.ok()) {
+    std::fputs(adjoin::api::FormatError(traced).c_str(), stderr);
+    return 1;
+  }
+  adjoin::Shell shell(std::move(connection), arguments.format, console);
   if (!arguments.commands.empty() || !arguments.files.empty())
     return RunInOrder(app, arguments, shell) ? 0 : 1;
   if (isatty(STDIN_FILENO) == 0) return shell.RunFile("-") ? 0 : 1;

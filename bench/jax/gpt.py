@@ -14,6 +14,13 @@ SIZES = {  # layers, heads, channels, context, batch
     "deep": (6, 6, 384, 128, 8),
 }
 LEARNING_RATE = 0.1
+
+
+def size_by_name(name):
+    """One of SIZES, or `layers-N`: N small layers, whose compilation is what counts."""
+    return SIZES[name] if name in SIZES else (int(name.removeprefix("layers-")), 4, 64, 32, 4)
+
+
 TEXT = pathlib.Path(__file__).resolve().parents[2] / "examples" / "gpt" / "data" / "text.txt"
 
 
@@ -38,7 +45,7 @@ def gelu(u):
 
 class Model:
     def __init__(self, size, dtype):
-        self.layers, self.heads, self.channels, self.context, rows = SIZES[size]
+        self.layers, self.heads, self.channels, self.context, rows = size_by_name(size)
         self.dtype = dtype
         self.tokens, self.targets, self.vocabulary = read_batch(rows, self.context)
 

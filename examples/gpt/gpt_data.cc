@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace gpt {
@@ -58,8 +59,14 @@ absl::StatusOr<Size> SizeByName(std::string_view name) {
     return Size{.layers = 1, .heads = 4, .channels = 128, .context = 64, .batch = 12};
   if (name == "deep")
     return Size{.layers = 6, .heads = 6, .channels = 384, .context = 128, .batch = 8};
+  constexpr std::string_view kLayers = "layers-";
+  int64_t layers = 0;
+  if (name.starts_with(kLayers) &&
+      absl::SimpleAtoi(std::string(name.substr(kLayers.size())), &layers) && layers > 0) {
+    return Size{.layers = layers, .heads = 4, .channels = 64, .context = 32, .batch = 4};
+  }
   return absl::InvalidArgumentError(
-      absl::StrCat("no such size: ", std::string(name), " (small, base or deep)"));
+      absl::StrCat("no such size: ", std::string(name), " (small, base, deep or layers-N)"));
 }
 
 std::vector<uint64_t> SplitMix64(uint64_t state, int64_t first, int64_t count) {

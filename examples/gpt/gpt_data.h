@@ -19,7 +19,8 @@ enum class Dtype : uint8_t { kFloat32, kFloat64 };
 struct Size {
   int64_t layers, heads, channels, context, batch;
 };
-// "small", "base" or "deep". Errors: InvalidArgument for another name.
+// "small", "base" or "deep"; "layers-N": N layers of 64 channels, for what planning costs. Errors:
+// InvalidArgument for another name.
 absl::StatusOr<Size> SizeByName(std::string_view name);
 
 // SplitMix64: outputs first, first + 1, ... of the stream that starts in `state`.

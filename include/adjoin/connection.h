@@ -79,6 +79,12 @@ class Connection {
   absl::Status Set(std::string_view name, std::string_view value);
   absl::StatusOr<std::string> Show(std::string_view name);
 
+  // From now on writes what each statement spends its time on to a file that chrome://tracing and
+  // Perfetto read; the file is whole when tracing ends: with the connection, or by an empty path.
+  // Errors: 58P01, 58030 where the file cannot be written. Where it later cannot be, tracing
+  // ends with a notice.
+  absl::Status Trace(std::string_view path);
+
   // Called on the running thread between the steps of a statement with how far it is, in [0, 1];
   // returning false cancels the statement (57014). An empty function: no calls.
   void SetProgressCallback(std::function<bool(double fraction)> progress);

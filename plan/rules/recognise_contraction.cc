@@ -23,31 +23,45 @@ struct Flattened {
   std::vector<ExprRef> conditions;
 };
 
-void Inline(const Project& p, ExprRef& e) {
-  if (e == nullptr) return;
-  e = MapColumns(e, [&](const Expr& c) { return p.exprs[static_cast<size_t>(c.index)]; });
+ExprRef Over(const std::vector<ExprRef>& columns, const ExprRef& e) {
+  return e == nullptr
+             ? nullptr
+             : MapColumns(e, [&](const Expr& c) { return columns[static_cast<size_t>(c.index)]; });
 }
 
 std::optional<Flattened> Flatten(const NodeRef& node, const GroupBy& g,
                                  const absl::flat_hash_set<const Node*>& kept) {
-  Flattened f{node->inputs[0], g.keys, g.aggregates, {}};
-  while (!kept.contains(f.join.get())) {
-    if (const auto* filter = std::get_if<Filter>(&f.join->op)) {
-      for (const ExprRef& c : Conjuncts(filter->predicate)) f.conditions.push_back(c);
-    } else if (const auto* project = std::get_if<Project>(&f.join->op)) {
-      for (ExprRef& e : f.keys) Inline(*project, e);
-      for (ExprRef& e : f.conditions) Inline(*project, e);
-      for (Aggregate& a : f.aggregates)
-        Inline(*project, a.arg), Inline(*project, a.second), Inline(*project, a.filter);
-    } else {
-      break;
-    }
-    f.join = f.join->inputs[0];
+  std::vector<const Node*> between;  // from the group-by down
+  NodeRef at = node->inputs[0];
+  while (!kept.contains(at.get()) &&
+         (std::holds_alternative<Filter>(at->op) || std::holds_alternative<Project>(at->op))) {
+    between.push_back(at.get());
+    at = at->inputs[0];
   }
-  const auto* join = std::get_if<Join>(&f.join->op);
-  if (join == nullptr || join->kind != JoinKind::kInner || kept.contains(f.join.get()))
+  const auto* join = std::get_if<Join>(&at->op);
+  if (join == nullptr || join->kind != JoinKind::kInner || kept.contains(at.get()))
     return std::nullopt;
-  for (const ExprRef& c : Conjuncts(join->residual)) f.conditions.push_back(c);
+  Flattened f{at, {}, g.aggregates, Conjuncts(join->residual)};
+  // From the join up, so that a long chain costs what its own expressions do: each is put over the
+  // join's columns once and shares what is below it.
+  std::vector<ExprRef> columns;
+  for (int c = 0; c < at->width(); ++c)
+    columns.push_back(ColumnExpr(c, at->types[static_cast<size_t>(c)]));
+  for (size_t b = between.size(); b-- > 0;) {
+    if (const auto* filter = std::get_if<Filter>(&between[b]->op)) {
+      for (const ExprRef& c : Conjuncts(filter->predicate))
+        f.conditions.push_back(Over(columns, c));
+      continue;
+    }
+    std::vector<ExprRef> above;
+    for (const ExprRef& e : std::get<Project>(between[b]->op).exprs)
+      above.push_back(Over(columns, e));
+    columns = std::move(above);
+  }
+  for (const ExprRef& key : g.keys) f.keys.push_back(Over(columns, key));
+  for (Aggregate& a : f.aggregates) {
+    for (ExprRef* e : {&a.arg, &a.second, &a.filter}) *e = Over(columns, *e);
+  }
   return f;
 }
 

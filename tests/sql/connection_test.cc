@@ -344,26 +344,6 @@ TEST_F(ConnectionTest, PrepareExecuteDeallocate) {
   EXPECT_EQ(Tag("DEALLOCATE ALL"), "DEALLOCATE ALL");
 }
 
-TEST_F(ConnectionTest, ExplainIsOneLineARow) {
-  Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION); INSERT INTO t VALUES (1, 0.5)");
-  const auto plan = connection_.Query("EXPLAIN SELECT SUM(v) FROM t");
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->rows.column_name(0), "QUERY PLAN");
-  EXPECT_GT(plan->rows.num_rows(), 1);
-  EXPECT_THAT(TextOf(plan->rows), HasSubstr("Scan"));
-  // ANALYZE runs the statement, EXPLAIN alone does not.
-  Run("EXPLAIN UPDATE t SET v = 7");
-  EXPECT_EQ(Rows("SELECT v FROM t"), "0.5\n");
-  Run("EXPLAIN (ANALYZE) UPDATE t SET v = 7");
-  EXPECT_EQ(Rows("SELECT v FROM t"), "7\n");
-  Run("PREPARE q (INTEGER) AS SELECT v FROM t WHERE k = $1");
-  EXPECT_THAT(Rows("EXPLAIN EXECUTE q(1)"), HasSubstr("Scan"));
-  EXPECT_EQ(Error("EXPLAIN (FORMAT JSON) SELECT 1").substr(0, 5), "0A000");
-  Run("CREATE TABLE d (day DATE, span INTERVAL)");
-  EXPECT_THAT(Rows("EXPLAIN SELECT day FROM d WHERE day < DATE '2000-01-01' AND span > '1 mon'"),
-              HasSubstr("(day < '2000-01-01') and ('1 mon' < span)"));
-}
-
 TEST_F(ConnectionTest, RepeatedTextsSeeChangedTables) {
   Run("CREATE TABLE t (v INTEGER); INSERT INTO t VALUES (1)");
   EXPECT_EQ(Rows("SELECT SUM(v) FROM t"), "1\n");

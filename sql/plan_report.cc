@@ -1,0 +1,111 @@
+#include "sql/plan_report.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/text.h"
+
+namespace adjoin {
+namespace {
+
+std::optional<int64_t> EstimatedRows(const PlanReport& report, const Node& node) {
+  const auto it = report.estimated_rows.find(node.id);
+  if (it == report.estimated_rows.end() || !std::isfinite(it->second) || it->second >= 0x1p62)
+    return std::nullopt;
+  return std::llround(it->second);
+}
+
+std::optional<int64_t> ActualRows(const PlanReport& report, const Node& node) {
+  if (report.profile == nullptr) return std::nullopt;
+  const auto it = report.profile->node_rows.find(node.id);
+  return it == report.profile->node_rows.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::string RowsNote(const PlanReport& report, const Node& node) {
+  std::string note;
+  if (const auto rows = EstimatedRows(report, node)) absl::StrAppend(&note, "  rows=", *rows);
+  if (const auto rows = ActualRows(report, node)) absl::StrAppend(&note, "  actual=", *rows);
+  return note;
+}
+
+}  // namespace
+
+std::string ToText(const PlanReport& report, bool times) {
+  std::string out;
+  const auto note = [&](const Node& node) { return RowsNote(report, node); };
+  for (size_t s = 0; s < report.stages.size(); ++s) {
+    const bool last = s + 1 == report.stages.size();
+    if (report.stages.size() > 1) absl::StrAppend(&out, ToAbsl(report.stages[s].heading), "\n");
+    std::vector<std::string> headings;
+    for (const std::string& sink : report.sinks)
+      headings.push_back(sink.empty() ? sink : sink + "\n");
+    absl::StrAppend(&out, last ? ToString(report.stages[s].plans, headings, note)
+                               : ToString(report.stages[s].plans, {}) + "\n");
+  }
+  const ProgramStats& stats = report.program->stats();
+  absl::StrAppend(&out, "Program: ", stats.steps, " steps, ", stats.operators, " operators, ",
+                  stats.base_table_reads, " base-table reads, ", stats.contractions,
+                  " contractions, ", stats.bytes_between_steps, " bytes between steps, ",
+                  stats.arena_bytes, " bytes of arena",
+                  report.program->updates_in_place() ? ", in place" : "", "\n");
+  const std::vector<Program::StepReport> steps = report.program->Steps();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    absl::StrAppend(&out, "  ", i, ": ", steps[i].text);
+    if (times && steps[i].ms >= 0) absl::StrAppendFormat(&out, "  (%.4f ms)", steps[i].ms);
+    if (report.profile != nullptr && report.profile->steps[i].rows >= 0)
+      absl::StrAppend(&out, "  rows=", report.profile->steps[i].rows);
+    absl::StrAppend(&out, "\n");
+  }
+  return out;
+}
+
+nlohmann::json ToJson(const PlanReport& report) {
+  nlohmann::json nodes = nlohmann::json::array(), outputs = nlohmann::json::array();
+  const std::vector<NodeRef>& plans = report.stages.back().plans;
+  for (const NodeRef& node : TopologicalOrder(plans)) {
+    nlohmann::json of = {{"Node Id", node->id}, {"Operator", DescribeOperator(*node)}};
+    of["Inputs"] = nlohmann::json::array();
+    for (const NodeRef& input : node->inputs) of["Inputs"].push_back(input->id);
+    if (const auto rows = EstimatedRows(report, *node)) of["Plan Rows"] = *rows;
+    if (const auto rows = ActualRows(report, *node)) of["Actual Rows"] = *rows;
+    nodes.push_back(std::move(of));
+  }
+  for (size_t o = 0; o < plans.size(); ++o) {
+    const std::string& sink = report.sinks[o];
+    outputs.push_back({{"Node Id", plans[o]->id}, {"Sink", sink.empty() ? "Result" : sink}});
+  }
+  const ProgramStats& stats = report.program->stats();
+  nlohmann::json steps = nlohmann::json::array();
+  const std::vector<Program::StepReport> described = report.program->Steps();
+  for (size_t i = 0; i < described.size(); ++i) {
+    nlohmann::json step = {{"Step", i}, {"Kernel", described[i].text}};
+    if (report.profile != nullptr) {
+      const RunProfile::Measured& measured = report.profile->steps[i];
+      step["Start Time"] = measured.start_ms;
+      step["Time"] = measured.ms;
+      step["Bytes"] = measured.bytes;
+      step["Partitions"] = measured.parts;
+      if (measured.rows >= 0) step["Rows"] = measured.rows;
+    }
+    steps.push_back(std::move(step));
+  }
+  nlohmann::json out = {{"Nodes", std::move(nodes)},
+                        {"Outputs", std::move(outputs)},
+                        {"Program",
+                         {{"Steps", stats.steps},
+                          {"Operators", stats.operators},
+                          {"Base-Table Reads", stats.base_table_reads},
+                          {"Contractions", stats.contractions},
+                          {"Bytes Between Steps", stats.bytes_between_steps},
+                          {"Arena Bytes", stats.arena_bytes},
+                          {"In Place", report.program->updates_in_place()}}},
+                        {"Steps", std::move(steps)},
+                        {"Planning Time", report.plan_ms}};
+  if (report.profile != nullptr) out["Execution Time"] = report.profile->ms;
+  return out;
+}
+
+}  // namespace adjoin
