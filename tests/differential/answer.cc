@@ -111,8 +111,8 @@ void SortRows(std::vector<Row>& rows, const std::vector<std::string>& types) {
   });
 }
 
-// Equal intervals and equal NUMERICs print in several ways, and which of them a MIN or a group shows
-// is open: one way for all.
+// Equal intervals and equal NUMERICs print in several ways, and which of them a MIN or a group
+// shows is open: one way for all.
 std::string OneText(const std::string& text, const std::string& type) {
   if (type == "interval") {
     const absl::StatusOr<Interval> interval = ParseInterval(text);

@@ -104,7 +104,8 @@ Sql QueryGenerator::IntegerExpr(SqlType type, const Scope& scope, int depth) {
     case 4:
       return Node(type, {choice_.Chance(50) ? "- (" : "abs(", small(), ")"});
     case 5: {
-      const SqlType from = type == kInteger ? choice_.Of(Types{kSmallInt, kBoolean, kDecimal}) : kInteger;
+      const SqlType from =
+          type == kInteger ? choice_.Of(Types{kSmallInt, kBoolean, kDecimal}) : kInteger;
       return Cast(Expr(from, scope, depth - 1), type);
     }
     case 6:
@@ -135,11 +136,10 @@ Sql QueryGenerator::FloatExpr(SqlType type, const Scope& scope, int depth) {
       return Node(type,
                   {choice_.Of(Texts{"floor(", "ceil(", "round(", "trunc(", "sign("}), sub(), ")"});
     default:
-      return Cast(
-          Expr(choice_.Of(Types{kSmallInt, kInteger, kBigInt, kDecimal,
-                                type == kReal ? kInteger : kReal}),
-               scope, depth - 1),
-          type);
+      return Cast(Expr(choice_.Of(Types{kSmallInt, kInteger, kBigInt, kDecimal,
+                                        type == kReal ? kInteger : kReal}),
+                       scope, depth - 1),
+                  type);
   }
 }
 
@@ -155,7 +155,8 @@ Sql QueryGenerator::DecimalExpr(const Scope& scope, int depth) {
     case 0:
       return Node(kDecimal, {sub(), choice_.Chance(50) ? " + " : " - ", sub()});
     case 1:
-      return Node(kDecimal, {sub(), choice_.Of(Texts{" + 1.10", " * 0.5", " - 3", " * (1 - 0.06)"})});
+      return Node(kDecimal,
+                  {sub(), choice_.Of(Texts{" + 1.10", " * 0.5", " - 3", " * (1 - 0.06)"})});
     case 2:
       return round(Node(kDecimal, {leaf(), " * ", leaf()}));
     case 3:
@@ -163,9 +164,9 @@ Sql QueryGenerator::DecimalExpr(const Scope& scope, int depth) {
     case 4:
       return Node(kDecimal, {sub(), " % NULLIF(", leaf(), ", 0)"});
     case 5:
-      return Node(kDecimal, {choice_.Of(Texts{"- (", "abs(", "sign(", "floor(", "ceil(", "round(",
-                                              "trunc("}),
-                             sub(), ")"});
+      return Node(kDecimal,
+                  {choice_.Of(Texts{"- (", "abs(", "sign(", "floor(", "ceil(", "round(", "trunc("}),
+                   sub(), ")"});
     case 6:
       return round(sub());
     case 7:

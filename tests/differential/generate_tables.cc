@@ -121,11 +121,10 @@ Sql Literal(SqlType type, RandomChoice& choice) {
 
 std::vector<GeneratedTable> GenerateTables(RandomChoice& choice) {
   // Shared names make USING and NATURAL joins.
-  const std::vector<GeneratedColumn> all = {{"g", kInteger},  {"h", kInteger},   {"n", kBigInt},
-                                            {"s", kSmallInt}, {"x", kDouble},    {"y", kReal},
-                                            {"t", kText},     {"u", kText},      {"p", kBoolean},
-                                            {"e", kDate},     {"m", kTimestamp}, {"v", kInterval},
-                                            {"k", kDecimal}};
+  const std::vector<GeneratedColumn> all = {
+      {"g", kInteger},   {"h", kInteger},  {"n", kBigInt}, {"s", kSmallInt}, {"x", kDouble},
+      {"y", kReal},      {"t", kText},     {"u", kText},   {"p", kBoolean},  {"e", kDate},
+      {"m", kTimestamp}, {"v", kInterval}, {"k", kDecimal}};
   std::vector<GeneratedTable> tables;
   for (int i = 0; i < 4; ++i) {
     GeneratedTable table{.name = std::string("t") + std::to_string(i), .columns = {}, .create = ""};
