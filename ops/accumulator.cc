@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/decimal_functions.h"
 #include "engine/status.h"
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
@@ -164,6 +165,48 @@ class Total final : public Accumulator {
   std::vector<T> taken_;
 };
 
+// SUM and AVG of NUMERIC.
+class DecimalTotal final : public Accumulator {
+ public:
+  explicit DecimalTotal(bool average) : average_(average) {}
+  void Resize(int64_t groups) override {
+    sums_.resize(static_cast<size_t>(groups));
+    counts_.resize(static_cast<size_t>(groups));
+  }
+  void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
+              int64_t n) override {
+    const auto* x = args[0].as<Decimal>();
+    ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) {
+      sums_[g].Add(x[r]);
+      ++counts_[g];
+    });
+  }
+  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
+    const auto& from = static_cast<const DecimalTotal&>(other);
+    for (int64_t g = 0; g < n; ++g) {
+      const int64_t to = map == nullptr ? g : map[g];
+      sums_[to].Add(from.sums_[g]);
+      counts_[to] += from.counts_[g];
+    }
+  }
+  absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
+    auto* values = arena.Make<Decimal>(n);
+    for (int64_t g = 0; g < n; ++g) {
+      values[g] = Decimal();
+      const int64_t count = counts_[begin + g];
+      if (count == 0) continue;
+      const DecimalSum& sum = sums_[begin + g];
+      ADJOIN_ASSIGN_OR_RETURN(values[g], average_ ? sum.Average(count) : sum.Total());
+    }
+    return Vector{TypeId::kDecimal, values, GroupValidity(counts_.data() + begin, n, arena)};
+  }
+
+ private:
+  const bool average_;
+  std::vector<DecimalSum> sums_;
+  std::vector<int64_t> counts_;
+};
+
 // The least or greatest value; equal ones (0 and -0): the first.
 template <typename T, bool kGreatest>
 class Extreme final : public Accumulator {
@@ -301,6 +344,8 @@ std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) 
       return std::make_unique<Total<float, double>>(average, result);
     case TypeId::kFloat64:
       return std::make_unique<Total<double, double>>(average, result);
+    case TypeId::kDecimal:
+      return std::make_unique<DecimalTotal>(average);
     default:
       return nullptr;
   }

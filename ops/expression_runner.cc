@@ -303,7 +303,8 @@ void ExprRunner::PickExtreme(const Vector& a, const Vector& b, bool greatest) {
   for (int64_t i = 0; i < n_; ++i) {
     const T x = a.as<T>()[i];
     const T y = b.as<T>()[i];
-    z[i] = (x < y) == greatest ? y : x;
+    z[i] =
+        (greatest ? x < y : y < x) ? y : x;  // of equal ones, which may print otherwise, the first
   }
 }
 

@@ -29,6 +29,8 @@ Value ValueAt(const Vector& v, int64_t row) {
       return Value::Float(v.as<double>()[row]);
     case TypeId::kInterval:
       return Value::Of(v.as<Interval>()[row]);
+    case TypeId::kDecimal:
+      return Value::Of(v.as<Decimal>()[row]);
     case TypeId::kText:
       break;
   }
@@ -78,6 +80,9 @@ void StoreValue(const Value& value, TypeId type, void* out, int64_t row) {
       break;
     case TypeId::kInterval:
       static_cast<Interval*>(out)[row] = value.as_interval();
+      break;
+    case TypeId::kDecimal:
+      static_cast<Decimal*>(out)[row] = value.as_decimal();
       break;
     case TypeId::kText:
       break;

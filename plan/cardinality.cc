@@ -28,6 +28,7 @@ const Expr& WithoutCasts(const ExprRef& expr) {
 double NumberOr(const Expr& e, double otherwise) {
   if (e.kind != ExprKind::kConstant) return otherwise;
   if (e.constant.is_int()) return static_cast<double>(e.constant.as_int());
+  if (e.constant.is_decimal()) return static_cast<double>(e.constant.as_decimal());
   return e.constant.is_float() ? e.constant.as_float() : otherwise;
 }
 

@@ -188,9 +188,11 @@ absl::StatusOr<Session::Result> Session::Replace(const std::string& name, const 
   if (entry->is_view()) return NoTable(name);
   const Schema& schema = entry->table->schema();
   const Schema& given = table->schema();
-  const bool same = std::equal(
-      schema.fields.begin(), schema.fields.end(), given.fields.begin(), given.fields.end(),
-      [](const Field& a, const Field& b) { return a.name == b.name && a.type == b.type; });
+  const bool same = std::equal(schema.fields.begin(), schema.fields.end(), given.fields.begin(),
+                               given.fields.end(), [](const Field& a, const Field& b) {
+                                 return a.name == b.name && a.type == b.type &&
+                                        (a.modifier.precision == 0 || a.modifier == b.modifier);
+                               });
   if (!same) {
     return SqlError(sqlstate::kDatatypeMismatch,
                     absl::StrCat("the columns given are not those of table \"", name, "\""));
