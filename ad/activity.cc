@@ -180,6 +180,7 @@ struct NodeActivity {
     if (c.count) out.emplace_back();
     return out;
   }
+  ColumnActivity operator()(const SparseProduct&) const { return None(); }
   ColumnActivity operator()(const RowId&) const {
     ColumnActivity out = *in[0];
     out.emplace_back();

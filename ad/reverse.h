@@ -105,6 +105,8 @@ struct Transposer {
   absl::Status operator()(const Values&) { return absl::OkStatus(); }
   absl::Status operator()(const Series&) { return absl::OkStatus(); }
   absl::Status operator()(const Derivative&) { return absl::OkStatus(); }
+  // Made when derivatives have been taken.
+  absl::Status operator()(const SparseProduct&) { return absl::OkStatus(); }
   absl::Status operator()(const Recursion&) {
     return absl::OkStatus();
   }  // a blocker in activity.cc

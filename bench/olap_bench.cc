@@ -1,7 +1,8 @@
 // Our side of the OLAP benchmarks: loads the tables of a data set, then prepares, runs and times
 // queries over them, as bench/olap/run.py asks in lines of standard input. Each is answered by one
 // line of JSON, {"error": ...} where it fails:
-//   query FILE     prepares the query of a file and runs it once
+//   query FILE     prepares the query of a file and runs it once; with --memory-share S, then again
+//                  with S times the memory that took, beside the tables, and the rest in files
 //   result FOLDER  writes that run's rows, as data.py writes a table
 //   round SECONDS  times runs for that long, one at least
 //   record         the least and the median time, and the most memory that the rounds took
@@ -166,11 +167,20 @@ absl::Status WriteTable(const api::Table& table, const fs::path& folder) {
 // A query that was run once, and the times of its runs since.
 class Query {
  public:
-  static absl::StatusOr<Query> Make(api::Connection& connection, const std::string& sql) {
+  static absl::StatusOr<Query> Make(const api::Database& database, api::Connection& connection,
+                                    const std::string& sql, double memory_share) {
     Query query;
+    ADJOIN_RETURN_IF_ERROR(connection.Set("memory_limit", "0"));
     ResetResidentPeak();
     query.resident_before_ = ResidentBytes();
     ADJOIN_ASSIGN_OR_RETURN(query.prepared_, connection.Prepare(sql));
+    ADJOIN_ASSIGN_OR_RETURN(query.result_, query.prepared_->Run());
+    if (memory_share == 0) return query;
+    query.working_set_ = query.result_.peak_bytes;
+    query.result_ = {};
+    const auto share = static_cast<int64_t>(memory_share * static_cast<double>(query.working_set_));
+    const std::string limit = std::to_string(database.memory_used() + std::max<int64_t>(share, 1));
+    ADJOIN_RETURN_IF_ERROR(connection.Set("memory_limit", limit));
     ADJOIN_ASSIGN_OR_RETURN(query.result_, query.prepared_->Run());
     return query;
   }
@@ -196,23 +206,39 @@ class Query {
     const int64_t peak_bytes = ResidentPeakBytes() - resident_before_;
     std::vector<double> sorted = times_;
     std::sort(sorted.begin(), sorted.end());
-    return {{"min_ms", sorted.front()},
-            {"median_ms", sorted[sorted.size() / 2]},
-            {"peak_bytes", peak_bytes}};
+    Json record = {{"min_ms", sorted.front()},
+                   {"median_ms", sorted[sorted.size() / 2]},
+                   {"peak_bytes", peak_bytes}};
+    if (working_set_ > 0) {
+      record["working_set_bytes"] = working_set_;
+      record["budget_peak_bytes"] = result_.peak_bytes;
+      record["spilled_bytes"] = result_.spilled_bytes;
+    }
+    return record;
   }
 
  private:
   int64_t resident_before_ = 0;
+  int64_t working_set_ = 0;  // of a run without a limit, where there is one later
   std::optional<api::Prepared> prepared_;
   api::Result result_;
   std::vector<double> times_;
 };
 
-absl::Status Answer(api::Connection& connection, const std::string& command,
-                    const std::string& argument, std::optional<Query>& query, Json& answer) {
+struct Serving {
+  api::Database database;
+  api::Connection connection;
+  double memory_share;
+  std::optional<Query> query;
+};
+
+absl::Status Answer(Serving& serving, const std::string& command, const std::string& argument,
+                    Json& answer) {
+  std::optional<Query>& query = serving.query;
   if (command == "query") {
     query.reset();
-    ADJOIN_ASSIGN_OR_RETURN(query, Query::Make(connection, ReadText(argument)));
+    ADJOIN_ASSIGN_OR_RETURN(query, Query::Make(serving.database, serving.connection,
+                                               ReadText(argument), serving.memory_share));
     return absl::OkStatus();
   }
   if (!query.has_value()) return absl::InvalidArgumentError("no query before " + command);
@@ -225,19 +251,18 @@ absl::Status Answer(api::Connection& connection, const std::string& command,
   return absl::InvalidArgumentError("no such command: " + command);
 }
 
-absl::Status Serve(const fs::path& data, int threads) {
-  ADJOIN_ASSIGN_OR_RETURN(const api::Database database, api::Database::Open({.threads = threads}));
-  api::Connection connection = database.Connect();
+absl::Status Serve(const fs::path& data, const api::Options& options, double memory_share) {
+  ADJOIN_ASSIGN_OR_RETURN(const api::Database database, api::Database::Open(options));
+  Serving serving{database, database.Connect(), memory_share, {}};
   for (const auto& entry : fs::directory_iterator(data)) {
-    if (entry.is_directory()) ADJOIN_RETURN_IF_ERROR(LoadTable(connection, entry.path()));
+    if (entry.is_directory()) ADJOIN_RETURN_IF_ERROR(LoadTable(serving.connection, entry.path()));
   }
   std::cout << Json::object() << std::endl;
-  std::optional<Query> query;
   for (std::string line; std::getline(std::cin, line);) {
     const size_t space = std::min(line.find(' '), line.size());
     Json answer = Json::object();
-    absl::Status status = Answer(connection, line.substr(0, space),
-                                 line.substr(std::min(space + 1, line.size())), query, answer);
+    absl::Status status = Answer(serving, line.substr(0, space),
+                                 line.substr(std::min(space + 1, line.size())), answer);
     if (!status.ok()) answer = {{"error", api::FormatError(status)}};
     std::cout << answer << std::endl;
   }
@@ -250,11 +275,15 @@ absl::Status Serve(const fs::path& data, int threads) {
 int main(int argc, char** argv) {
   CLI::App app("Loads the tables of a data set and times queries as standard input asks.");
   std::string data;
-  int threads = 1;
+  adjoin::api::Options options;
+  options.threads = 1;
+  options.temp_directory = std::filesystem::temp_directory_path().string();
+  double memory_share = 0;
   app.add_option("data", data, "the data set's folder")->required()->check(CLI::ExistingDirectory);
-  app.add_option("--threads", threads)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--threads", options.threads)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--memory-share", memory_share)->check(CLI::Range(0.0, 1.0));
   CLI11_PARSE(app, argc, argv);
-  if (absl::Status status = adjoin::bench::Serve(data, threads); !status.ok()) {
+  if (absl::Status status = adjoin::bench::Serve(data, options, memory_share); !status.ok()) {
     std::fputs(adjoin::api::FormatError(status).c_str(), stderr);
     return 1;
   }

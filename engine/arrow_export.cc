@@ -1,19 +1,23 @@
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/arrow.h"
 #include "engine/status.h"
 
 namespace adjoin {
 namespace {
 
+constexpr int kArrowDigits = 38;  // of a decimal128
+
 // What an exported ArrowSchema points to. Children are released with their parent unless they were
 // moved out.
 struct SchemaData {
-  std::string name;
+  std::string name, format;
   std::vector<ArrowSchema> children;
   std::vector<ArrowSchema*> child_pointers;
   ArrowSchema dictionary = {};
@@ -41,7 +45,7 @@ void Release(Struct* released) {
   released->release = nullptr;
 }
 
-const char* FormatOf(TypeId type) {
+std::string FormatOf(TypeId type, int scale) {
   switch (type) {
     case TypeId::kBool:
       return "b";
@@ -60,18 +64,21 @@ const char* FormatOf(TypeId type) {
       return "tdD";
     case TypeId::kTimestamp:
       return "tsu:";
+    case TypeId::kDecimal:
+      return absl::StrCat("d:", kArrowDigits, ",", scale);
     case TypeId::kInterval:  // ExportArrow refuses
       break;
   }
   return "";
 }
 
-ArrowSchema MakeSchema(const char* format, std::string name, int64_t flags,
+ArrowSchema MakeSchema(std::string format, std::string name, int64_t flags,
                        std::unique_ptr<SchemaData> data) {
   ArrowSchema schema = {};
   data->name = std::move(name);
+  data->format = std::move(format);
   for (ArrowSchema& child : data->children) data->child_pointers.push_back(&child);
-  schema.format = format;
+  schema.format = data->format.c_str();
   schema.name = data->name.c_str();
   schema.flags = flags;
   schema.n_children = static_cast<int64_t>(data->children.size());
@@ -82,12 +89,22 @@ ArrowSchema MakeSchema(const char* format, std::string name, int64_t flags,
   return schema;
 }
 
-ArrowSchema SchemaOf(const Field& field) {
+// The one scale of an Arrow column of NUMERIC: the largest of its values'.
+int ScaleOf(const Column& column) {
+  int scale = 0;
+  for (int64_t i = 0; column.type() == TypeId::kDecimal && i < column.length(); ++i) {
+    if (!column.is_null(i)) scale = std::max(scale, column.values<Decimal>()[i].scale());
+  }
+  return scale;
+}
+
+ArrowSchema SchemaOf(const Field& field, const Column& column) {
   auto data = std::make_unique<SchemaData>();
   if (field.type == TypeId::kText)
     data->dictionary = MakeSchema("u", "", 0, std::make_unique<SchemaData>());
-  return MakeSchema(FormatOf(field.type), field.name, field.not_null ? 0 : ARROW_FLAG_NULLABLE,
-                    std::move(data));
+  const int scale = std::max<int>(field.modifier.scale, ScaleOf(column));
+  return MakeSchema(FormatOf(field.type, scale), field.name,
+                    field.not_null ? 0 : ARROW_FLAG_NULLABLE, std::move(data));
 }
 
 ArrowArray MakeArray(int64_t length, int64_t null_count, int64_t n_buffers,
@@ -144,7 +161,22 @@ absl::StatusOr<std::shared_ptr<const Buffer>> PackBits(
   return bits;
 }
 
-absl::StatusOr<ArrowArray> ArrayOf(const ColumnRef& column,
+absl::StatusOr<std::shared_ptr<const Buffer>> CoefficientsOf(
+    const Column& column, int scale, const std::shared_ptr<MemoryBudget>& budget) {
+  ADJOIN_ASSIGN_OR_RETURN(auto buffer, Buffer::Allocate(column.length() * 16, budget));
+  auto* out = buffer->mutable_as<__int128>();
+  for (int64_t i = 0; i < column.length(); ++i) {
+    out[i] = 0;
+    if (column.is_null(i)) continue;
+    const Decimal value = column.values<Decimal>()[i];
+    const int up = scale - value.scale();
+    if (up > kArrowDigits || __builtin_mul_overflow(value.coefficient(), PowerOfTen(up), &out[i]))
+      return SqlError(sqlstate::kNumericOutOfRange, "value overflows Arrow's decimal128");
+  }
+  return std::shared_ptr<const Buffer>(std::move(buffer));
+}
+
+absl::StatusOr<ArrowArray> ArrayOf(const ColumnRef& column, int least_scale,
                                    const std::shared_ptr<MemoryBudget>& budget) {
   auto data = std::make_unique<ArrayData>();
   data->column = column;
@@ -152,6 +184,11 @@ absl::StatusOr<ArrowArray> ArrayOf(const ColumnRef& column,
   data->buffers[1] = column->data();
   if (column->type() == TypeId::kBool) {
     ADJOIN_ASSIGN_OR_RETURN(data->owned[0], PackBits(*column, budget));
+    data->buffers[1] = data->owned[0]->data();
+  }
+  if (column->type() == TypeId::kDecimal) {
+    const int scale = std::max(least_scale, ScaleOf(*column));
+    ADJOIN_ASSIGN_OR_RETURN(data->owned[0], CoefficientsOf(*column, scale, budget));
     data->buffers[1] = data->owned[0]->data();
   }
   if (column->type() == TypeId::kText) {
@@ -172,7 +209,8 @@ absl::Status ExportArrow(const TableRef& table, std::shared_ptr<MemoryBudget> bu
       return SqlError(sqlstate::kFeatureNotSupported, "intervals in Arrow are not supported");
   }
   for (int i = 0; i < table->num_columns() && status.ok(); ++i) {
-    absl::StatusOr<ArrowArray> child = ArrayOf(table->column(i), budget);
+    const Field& field = table->schema().fields[static_cast<size_t>(i)];
+    absl::StatusOr<ArrowArray> child = ArrayOf(table->column(i), field.modifier.scale, budget);
     status = child.status();
     if (child.ok()) arrays->children.push_back(*child);
   }
@@ -182,7 +220,10 @@ absl::Status ExportArrow(const TableRef& table, std::shared_ptr<MemoryBudget> bu
     return status;
   }
   auto schemas = std::make_unique<SchemaData>();
-  for (const Field& field : table->schema().fields) schemas->children.push_back(SchemaOf(field));
+  for (int i = 0; i < table->num_columns(); ++i) {
+    schemas->children.push_back(
+        SchemaOf(table->schema().fields[static_cast<size_t>(i)], *table->column(i)));
+  }
   *schema = MakeSchema("+s", "", 0, std::move(schemas));
   *array = root;
   return absl::OkStatus();

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/arrow.h"
+#include "engine/decimal_functions.h"
 #include "engine/status.h"
 #include "engine/text.h"
 
@@ -28,6 +30,7 @@ using Owner = std::shared_ptr<const Imported<ArrowArray>>;
 
 constexpr std::string_view kDateFormat = "tdD";        // days
 constexpr std::string_view kTimestampFormat = "tsu:";  // microseconds without a time zone
+constexpr std::string_view kDecimalFormat = "d:";      // precision, scale
 
 absl::Status Mismatch(std::string_view what, std::string_view which) {
   return SqlError(sqlstate::kDatatypeMismatch, absl::StrCat(ToAbsl(what), ": ", ToAbsl(which)));
@@ -201,6 +204,28 @@ absl::StatusOr<ColumnRef> ImportDictionary(const Source& in) {
   return MakeColumn(in, TypeId::kText, std::move(mapped), std::move(dictionary));
 }
 
+// decimal128 of one scale: d:precision,scale, and ,128 where the bits are named.
+absl::StatusOr<ColumnRef> ImportDecimals(const Source& in) {
+  std::string_view numbers = std::string_view(in.schema.format).substr(2);
+  if (numbers.ends_with(",128")) numbers.remove_suffix(4);
+  const size_t comma = numbers.find(',');
+  int precision = 0, scale = 0;
+  const bool read = comma != std::string_view::npos &&
+                    absl::SimpleAtoi(ToAbsl(numbers.substr(0, comma)), &precision) &&
+                    absl::SimpleAtoi(ToAbsl(numbers.substr(comma + 1)), &scale);
+  if (!read || scale < 0 || scale > Decimal::kMaxScale)
+    return Mismatch(absl::StrCat("unsupported Arrow type of column \"", ToAbsl(in.name()), "\""),
+                    in.schema.format);
+  ADJOIN_ASSIGN_OR_RETURN(auto values, Buffer::Allocate(in.length * 16, in.budget));
+  const char* data = static_cast<const char*>(in.buffer(1)) + in.offset * 16;
+  for (int64_t i = 0; i < in.length; ++i) {
+    __int128 coefficient = 0;
+    if (!in.is_null(i)) std::memcpy(&coefficient, data + i * 16, 16);
+    ADJOIN_ASSIGN_OR_RETURN(values->mutable_as<Decimal>()[i], decimal::Fitted(coefficient, scale));
+  }
+  return MakeColumn(in, TypeId::kDecimal, std::move(values));
+}
+
 absl::StatusOr<ColumnRef> ShareColumn(const Source& in, TypeId type) {
   ADJOIN_ASSIGN_OR_RETURN(auto values, ShareValues(in, WidthOf(type)));
   return MakeColumn(in, type, std::move(values));
@@ -211,6 +236,7 @@ absl::StatusOr<ColumnRef> ImportColumn(const Source& in) {
   const std::string_view format = in.schema.format;
   if (format == kDateFormat) return ShareColumn(in, TypeId::kDate);
   if (format == kTimestampFormat) return ShareColumn(in, TypeId::kTimestamp);
+  if (format.starts_with(kDecimalFormat)) return ImportDecimals(in);
   switch (format.size() == 1 ? format[0] : '\0') {
     case 'b':
       return ImportBools(in);
@@ -269,7 +295,8 @@ absl::Status CheckChild(const ArrowSchema& schema, const ArrowArray& array, int6
   // Nested and other types have another number of buffers: their import names the format.
   const bool is_flat =
       std::string_view("bcCsSiIlLfguU").find(*schema.format) != std::string_view::npos ||
-      schema.format == kDateFormat || schema.format == kTimestampFormat;
+      schema.format == kDateFormat || schema.format == kTimestampFormat ||
+      std::string_view(schema.format).starts_with(kDecimalFormat);
   if (is_flat && array.n_buffers != (is_text ? 3 : 2))
     return Mismatch("Arrow column lacks buffers", name);
   if (is_flat && rows > 0 && array.buffers[1] == nullptr)

@@ -36,6 +36,11 @@ absl::Status OutOfMemory(int64_t bytes, std::string_view why) {
 }  // namespace
 
 absl::Status MemoryBudget::Charge(int64_t bytes) {
+  if (whole_ != nullptr) {
+    ADJOIN_RETURN_IF_ERROR(whole_->Charge(bytes));
+    NotePeak(used_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+    return absl::OkStatus();
+  }
   const int64_t most = limit();
   int64_t before = used();
   do {
@@ -48,6 +53,7 @@ absl::Status MemoryBudget::Charge(int64_t bytes) {
 }
 
 void MemoryBudget::ChargeAnyway(int64_t bytes) {
+  if (whole_ != nullptr) whole_->ChargeAnyway(bytes);
   NotePeak(used_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
 }
 
@@ -57,7 +63,10 @@ void MemoryBudget::NotePeak(int64_t used) {
   }
 }
 
-void MemoryBudget::Release(int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+void MemoryBudget::Release(int64_t bytes) {
+  if (whole_ != nullptr) whole_->Release(bytes);
+  used_.fetch_sub(bytes, std::memory_order_relaxed);
+}
 
 absl::StatusOr<std::shared_ptr<Buffer>> Buffer::Allocate(int64_t bytes,
                                                          std::shared_ptr<MemoryBudget> budget) {

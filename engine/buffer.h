@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
 
@@ -13,6 +14,10 @@ namespace adjoin {
 class MemoryBudget {
  public:
   explicit MemoryBudget(int64_t limit_bytes = INT64_MAX) : limit_(limit_bytes) {}
+  // A part of `whole`, which has the limit: what is charged here is charged there too, so that one
+  // statement's bytes are known while others run.
+  explicit MemoryBudget(std::shared_ptr<MemoryBudget> whole)
+      : limit_(INT64_MAX), whole_(std::move(whole)) {}
   // ResourceExhausted (53200) when `bytes` more would pass the limit; then nothing is charged.
   absl::Status Charge(int64_t bytes);
   // Past the limit if need be: what is charged next is refused.
@@ -22,12 +27,15 @@ class MemoryBudget {
   int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
   void reset_peak() { peak_.store(used(), std::memory_order_relaxed); }
   int64_t limit() const { return limit_.load(std::memory_order_relaxed); }
+  // What may still be charged.
+  int64_t available() const { return whole_ != nullptr ? whole_->available() : limit() - used(); }
   void set_limit(int64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
 
  private:
   std::atomic<int64_t> used_{0};
   std::atomic<int64_t> peak_{0};
   std::atomic<int64_t> limit_;
+  const std::shared_ptr<MemoryBudget> whole_;  // may be null
   void NotePeak(int64_t used);
 };
 
@@ -50,6 +58,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
 
   int64_t size() const { return size_; }
+  bool is_charged() const { return budget_ != nullptr; }
   const void* data() const { return data_; }
   void* mutable_data() { return data_; }
   template <typename T>

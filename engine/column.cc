@@ -74,6 +74,9 @@ absl::Status StoreElement(const Value& value, TypeId type, void* out) {
     case TypeId::kInterval:
       *static_cast<Interval*>(out) = value.as_interval();
       break;
+    case TypeId::kDecimal:
+      *static_cast<Decimal*>(out) = value.as_decimal();
+      break;
     case TypeId::kText:
       break;
   }
@@ -195,6 +198,8 @@ Value Column::value(int64_t row) const {
       return Value::Text(std::string(text(row)));
     case TypeId::kInterval:
       return Value::Of(values<Interval>()[row]);
+    case TypeId::kDecimal:
+      return Value::Of(values<Decimal>()[row]);
   }
   return Value();
 }

@@ -105,9 +105,13 @@ class FieldReader {
 // One batch of a column, and the column so far.
 class ColumnReader {
  public:
-  ColumnReader(TypeId type, const std::shared_ptr<MemoryBudget>& budget)
-      : type_(type), width_(WidthOf(type)), builder_(type, budget), valid_(kBatchRows) {
-    if (type == TypeId::kText) {
+  ColumnReader(const Field& field, const std::shared_ptr<MemoryBudget>& budget)
+      : type_(field.type),
+        modifier_(field.modifier),
+        width_(WidthOf(type_)),
+        builder_(type_, budget),
+        valid_(kBatchRows) {
+    if (type_ == TypeId::kText) {
       texts_.resize(kBatchRows);
     } else {
       values_.resize(static_cast<size_t>(kBatchRows * width_));
@@ -117,6 +121,7 @@ class ColumnReader {
   void SetNull(int64_t i) { valid_[static_cast<size_t>(i)] = 0; }
   absl::Status Set(int64_t i, std::string_view text) {
     valid_[static_cast<size_t>(i)] = 1;
+    if (type_ == TypeId::kDecimal) return SetDecimal(i, text);
     if (type_ != TypeId::kText) return ParseElement(text, type_, values_.data() + i * width_);
     texts_[static_cast<size_t>(i)] = text;
     return absl::OkStatus();
@@ -129,7 +134,15 @@ class ColumnReader {
   absl::StatusOr<ColumnRef> Finish() { return builder_.Finish(); }
 
  private:
+  absl::Status SetDecimal(int64_t i, std::string_view text) {
+    ADJOIN_ASSIGN_OR_RETURN(Decimal value, ParseDecimal(text));
+    ADJOIN_ASSIGN_OR_RETURN(value, Rounded(value, modifier_));
+    std::memcpy(values_.data() + i * width_, &value, sizeof(value));
+    return absl::OkStatus();
+  }
+
   TypeId type_;
+  NumericModifier modifier_;
   int64_t width_;
   ColumnBuilder builder_;
   std::vector<char> values_;
@@ -146,7 +159,7 @@ class CsvReader {
         fields_(fields),
         options_(options),
         input_(text, options) {
-    for (const Field& field : fields) columns_.emplace_back(field.type, budget);
+    for (const Field& field : fields) columns_.emplace_back(field, budget);
   }
 
   absl::StatusOr<TableRef> Read() {

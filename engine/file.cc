@@ -18,13 +18,20 @@
 namespace adjoin {
 namespace {
 
-// "could not open file "f" for reading: No such file or directory".
-absl::Status FileError(std::string_view before, const std::string& path, std::string_view after,
-                       int error) {
-  std::string message;
-  message.append(before).append(" \"").append(path).append("\"").append(after).append(": ");
-  message += std::generic_category().message(error);
-  return SqlError(error == ENOENT ? sqlstate::kUndefinedFile : sqlstate::kIoError, message);
+std::string_view SqlStateOfErrno(int error) {
+  switch (error) {
+    case ENOENT:
+      return sqlstate::kUndefinedFile;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return sqlstate::kDiskFull;
+    case EMFILE:
+    case ENFILE:
+      return sqlstate::kInsufficientResources;
+    default:
+      return sqlstate::kIoError;
+  }
 }
 
 // Closes a descriptor where its owner gives up.
@@ -36,6 +43,14 @@ struct Descriptor {
 };
 
 }  // namespace
+
+absl::Status FileError(std::string_view before, const std::string& path, std::string_view after,
+                       int error) {
+  std::string message;
+  message.append(before).append(" \"").append(path).append("\"").append(after).append(": ");
+  message += std::generic_category().message(error);
+  return SqlError(SqlStateOfErrno(error), message);
+}
 
 absl::StatusOr<std::unique_ptr<InputFile>> InputFile::Open(const std::string& path) {
   const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};

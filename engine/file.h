@@ -10,12 +10,16 @@
 
 namespace adjoin {
 
+// `could not open file "f" for reading: No such file or directory`. 58P01 where there is none,
+// 53100 where the disk is full, 53000 where too many are open, 58030 for the rest.
+absl::Status FileError(std::string_view before, const std::string& path, std::string_view after,
+                       int error);
+
 // The bytes of a file. Regular files are mapped: they must not shrink while this lives. Others
 // (pipes) are read.
 class InputFile {
  public:
-  // 58P01 `could not open file "f" for reading: No such file or directory`; 42809 for a directory;
-  // 58030 for the rest.
+  // Errors: FileError's; 42809 for a directory.
   static absl::StatusOr<std::unique_ptr<InputFile>> Open(const std::string& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;

@@ -104,6 +104,10 @@ absl::Status ParseElement(std::string_view text, TypeId type, void* out) {
       ADJOIN_ASSIGN_OR_RETURN(*static_cast<Interval*>(out), ParseInterval(text));
       return absl::OkStatus();
     }
+    case TypeId::kDecimal: {
+      ADJOIN_ASSIGN_OR_RETURN(*static_cast<Decimal*>(out), ParseDecimal(text));
+      return absl::OkStatus();
+    }
     case TypeId::kText:
       break;
   }
@@ -140,7 +144,9 @@ absl::StatusOr<Value> ParseText(std::string_view text, TypeId type) {
     case TypeId::kTimestamp:
       return ParseAs<int64_t>(text, type, Value::Int);
     case TypeId::kInterval:
-      return ParseAs<Interval>(text, type, Value::Of);
+      return ParseAs<Interval>(text, type, [](Interval v) { return Value::Of(v); });
+    case TypeId::kDecimal:
+      return ParseAs<Decimal>(text, type, [](Decimal v) { return Value::Of(v); });
     case TypeId::kText:
       break;
   }

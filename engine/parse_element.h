@@ -10,7 +10,8 @@
 namespace adjoin {
 
 // Writes an element of the type's width to `out`; allocates only for an error. White space around
-// it is ignored. Dates, timestamps and intervals as engine/date_time.h says, with its errors.
+// it is ignored. Dates, timestamps and intervals as engine/date_time.h says, with its errors,
+// NUMERIC as ParseDecimal (engine/decimal.h).
 // BOOLEAN takes t/true/y/yes/on/1 and their opposites, floats NaN and Infinity too. REQUIRES: not
 // TEXT. Errors: 22P02 `invalid input syntax for type integer: "x"`; 22003 `value "99999" is out of
 // range for type smallint`,

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kNullKey = 0x9e3779b97f4a7c15;
 
 // One word a value; equal values have equal words. A NULL's word may be another value's too, and so
-// may an INTERVAL's: SameRow looks again.
+// may an INTERVAL's or a NUMERIC's: SameRow looks again.
 template <typename T>
 uint64_t WordOf(T value) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -23,6 +23,9 @@ uint64_t WordOf(T value) {
   } else if constexpr (std::is_same_v<T, Interval>) {
     const __int128 span = value.span();
     return static_cast<uint64_t>(span) ^ static_cast<uint64_t>(span >> 64);
+  } else if constexpr (std::is_same_v<T, Decimal>) {
+    const Decimal one = Normalized(value);
+    return one.low ^ static_cast<uint64_t>(one.high);
   } else {
     return static_cast<uint64_t>(value);
   }
@@ -40,6 +43,8 @@ uint64_t WordAt(const Column& column, int64_t row) {
       return WordOf(column.values<int32_t>()[row]);
     case TypeId::kInterval:
       return WordOf(column.values<Interval>()[row]);
+    case TypeId::kDecimal:
+      return WordOf(column.values<Decimal>()[row]);
     case TypeId::kInt64:
     case TypeId::kTimestamp:
       return WordOf(column.values<int64_t>()[row]);
@@ -56,8 +61,12 @@ bool SameRow(std::span<const ColumnRef> columns, int64_t a, int64_t b) {
     if (column->is_null(a) != column->is_null(b)) return false;
     if (column->is_null(a)) continue;
     if (WordAt(*column, a) != WordAt(*column, b)) return false;
-    if (column->type() != TypeId::kInterval) continue;
-    if (column->values<Interval>()[a] != column->values<Interval>()[b]) return false;
+    if (column->type() == TypeId::kInterval &&
+        column->values<Interval>()[a] != column->values<Interval>()[b])
+      return false;
+    if (column->type() == TypeId::kDecimal &&
+        column->values<Decimal>()[a] != column->values<Decimal>()[b])
+      return false;
   }
   return true;
 }
@@ -89,6 +98,8 @@ void AddColumn(const Column& column, int64_t n, uint64_t* hashes) {
       return AddToHashes<int32_t>(column, n, hashes);
     case TypeId::kInterval:
       return AddToHashes<Interval>(column, n, hashes);
+    case TypeId::kDecimal:
+      return AddToHashes<Decimal>(column, n, hashes);
     case TypeId::kInt64:
     case TypeId::kTimestamp:
       return AddToHashes<int64_t>(column, n, hashes);

@@ -45,7 +45,11 @@ void ForEachValue(const Column& column, F&& f) {
 template <typename T>
 size_t HashOf(T value) {
   uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(value));
+  if constexpr (std::is_same_v<T, Decimal>) {
+    bits = value.low ^ static_cast<uint64_t>(value.high);
+  } else {
+    std::memcpy(&bits, &value, sizeof(value));
+  }
   bits = (bits ^ (bits >> 32)) * 0x9E3779B97F4A7C15;
   return static_cast<size_t>((bits ^ (bits >> 29)) * 0xBF58476D1CE4E5B9 >> 44);
 }
@@ -107,6 +111,8 @@ ColumnStatistics ComputeStatistics(const Column& column) {
       return Compute<double>(column);
     case TypeId::kText:
       return {static_cast<double>(column.dictionary()->size())};
+    case TypeId::kDecimal:
+      return Compute<Decimal>(column);
     case TypeId::kInterval:
       return {static_cast<double>(column.length())};
   }

@@ -76,7 +76,7 @@ absl::StatusOr<ColumnRef> Permute(const Column& column, const int64_t* rows,
       GatherBytes<uint64_t>(column.data(), rows, n, values->mutable_data());
       break;
     default:
-      GatherBytes<Interval>(column.data(), rows, n, values->mutable_data());
+      GatherBytes<Decimal>(column.data(), rows, n, values->mutable_data());
   }
   std::shared_ptr<Buffer> validity;
   if (column.has_nulls()) {
@@ -97,6 +97,13 @@ absl::StatusOr<ColumnRef> Permute(const Column& column, const int64_t* rows,
 uint64_t NextTableVersion() {
   static std::atomic<uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+std::string TypeText(const Field& field) {
+  std::string text(TypeName(field.type));
+  if (field.modifier.precision > 0)
+    absl::StrAppend(&text, "(", field.modifier.precision, ",", field.modifier.scale, ")");
+  return text;
 }
 
 int Schema::Find(std::string_view name) const {

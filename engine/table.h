@@ -17,8 +17,12 @@ struct Field {
   std::string name;
   TypeId type;
   bool not_null = false;
+  NumericModifier modifier = {};  // of NUMERIC(p, s)
   friend bool operator==(const Field&, const Field&) = default;
 };
+
+// As \d prints it: "numeric(12,2)", "bigint".
+std::string TypeText(const Field& field);
 
 // Columns in order, and which of them are the dims (PRIMARY KEY), in key order; no dims: rows have
 // no key.

@@ -19,7 +19,7 @@ constexpr TypeRow kTypes[kNumTypes] = {
     {1, "boolean"},   {2, "smallint"}, {4, "integer"},
     {8, "bigint"},    {4, "real"},     {8, "double precision"},
     {4, "text"},      {4, "date"},     {8, "timestamp without time zone"},
-    {16, "interval"},
+    {16, "interval"}, {16, "numeric"},
 };
 
 // Lays out the shortest digits as PostgreSQL does: plain from 1e-4 to below 10^max_exponent, else
@@ -104,6 +104,7 @@ bool operator==(const Value& a, const Value& b) {
     const Interval x = a.as_interval(), y = b.as_interval();
     return x.microseconds == y.microseconds && x.days == y.days && x.months == y.months;
   }
+  if (a.is_decimal() && b.is_decimal()) return a.as_decimal().bits() == b.as_decimal().bits();
   return a.rep_ == b.rep_;
 }
 
@@ -118,6 +119,7 @@ std::string Value::HashKey() const {
     AppendBytes(as_interval().days, key);
     AppendBytes(as_interval().months, key);
   }
+  if (is_decimal()) AppendBytes(as_decimal(), key);
   return key;
 }
 
@@ -126,6 +128,7 @@ std::string ToText(const Value& value, TypeId type) {
   if (value.is_bool()) return value.as_bool() ? "t" : "f";
   if (value.is_text()) return value.as_text();
   if (value.is_interval()) return ToText(value.as_interval());
+  if (value.is_decimal()) return ToText(value.as_decimal());
   if (type == TypeId::kDate) return ToText(Date{static_cast<int32_t>(value.as_int())});
   if (type == TypeId::kTimestamp) return ToText(Timestamp{value.as_int()});
   if (value.is_int() && !IsFloat(type)) return std::to_string(value.as_int());
@@ -139,6 +142,7 @@ int CompareValues(const Value& a, const Value& b) {
   if (a.is_text()) return Compare(std::string_view(a.as_text()), std::string_view(b.as_text()));
   if (a.is_int() && b.is_int()) return Compare(a.as_int(), b.as_int());
   if (a.is_interval()) return Compare(a.as_interval(), b.as_interval());
+  if (a.is_decimal()) return Compare(a.as_decimal(), b.as_decimal());
   return CompareFloats(AsFloat(a), AsFloat(b));
 }
 

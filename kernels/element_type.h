@@ -17,9 +17,10 @@ enum class TypeId : uint8_t {
   kText,
   kDate,
   kTimestamp,
-  kInterval
+  kInterval,
+  kDecimal
 };
-inline constexpr int kNumTypes = 10;
+inline constexpr int kNumTypes = 11;
 
 // What went wrong in some active row of a scalar kernel. The caller words the error by the result's
 // type.

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/decimal_functions.h"
 #include "engine/status.h"
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
@@ -10,6 +11,11 @@
 
 namespace adjoin {
 namespace {
+
+template <typename T>
+int64_t VectorBytes(const std::vector<T>& values) {
+  return static_cast<int64_t>(values.capacity() * sizeof(T));
+}
 
 // Calls f(row, group) for the rows that count.
 template <typename F>
@@ -52,6 +58,8 @@ class Count final : public Accumulator {
   absl::StatusOr<Vector> Result(int64_t begin, int64_t, BatchArena&) const override {
     return Vector{TypeId::kInt64, counts_.data() + begin, nullptr};
   }
+
+  int64_t bytes() const override { return VectorBytes(counts_); }
 
  private:
   std::vector<int64_t> counts_;
@@ -119,6 +127,8 @@ class Total final : public Accumulator {
     return out;
   }
 
+  int64_t bytes() const override { return VectorBytes(sums_) + VectorBytes(counts_); }
+
  private:
   template <typename R, typename F>
   static const R* MakeResult(int64_t n, BatchArena& arena, F&& f) {
@@ -155,6 +165,48 @@ class Total final : public Accumulator {
   std::vector<T> taken_;
 };
 
+// SUM and AVG of NUMERIC.
+class DecimalTotal final : public Accumulator {
+ public:
+  explicit DecimalTotal(bool average) : average_(average) {}
+  void Resize(int64_t groups) override {
+    sums_.resize(static_cast<size_t>(groups));
+    counts_.resize(static_cast<size_t>(groups));
+  }
+  void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
+              int64_t n) override {
+    const auto* x = args[0].as<Decimal>();
+    ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) {
+      sums_[g].Add(x[r]);
+      ++counts_[g];
+    });
+  }
+  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
+    const auto& from = static_cast<const DecimalTotal&>(other);
+    for (int64_t g = 0; g < n; ++g) {
+      const int64_t to = map == nullptr ? g : map[g];
+      sums_[to].Add(from.sums_[g]);
+      counts_[to] += from.counts_[g];
+    }
+  }
+  absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
+    auto* values = arena.Make<Decimal>(n);
+    for (int64_t g = 0; g < n; ++g) {
+      values[g] = Decimal();
+      const int64_t count = counts_[begin + g];
+      if (count == 0) continue;
+      const DecimalSum& sum = sums_[begin + g];
+      ADJOIN_ASSIGN_OR_RETURN(values[g], average_ ? sum.Average(count) : sum.Total());
+    }
+    return Vector{TypeId::kDecimal, values, GroupValidity(counts_.data() + begin, n, arena)};
+  }
+
+ private:
+  const bool average_;
+  std::vector<DecimalSum> sums_;
+  std::vector<int64_t> counts_;
+};
+
 // The least or greatest value; equal ones (0 and -0): the first.
 template <typename T, bool kGreatest>
 class Extreme final : public Accumulator {
@@ -178,6 +230,8 @@ class Extreme final : public Accumulator {
   absl::StatusOr<Vector> Result(int64_t begin, int64_t, BatchArena&) const override {
     return Vector{type_, values_.data() + begin, has_.data() + begin};
   }
+
+  int64_t bytes() const override { return VectorBytes(values_) + VectorBytes(has_); }
 
  private:
   void Offer(int64_t g, const T& value) {
@@ -221,6 +275,8 @@ class Comoment final : public Accumulator {
     return Vector{TypeId::kFloat64, sums, valid};
   }
 
+  int64_t bytes() const override { return VectorBytes(groups_); }
+
  private:
   std::vector<CentredSum> groups_;
 };
@@ -239,6 +295,7 @@ class StringAgg final : public Accumulator {
       const std::string_view separator = args[1].is_null(r) ? std::string_view() : separators[r];
       if (!group.any) group.skip = separator.size(), group.any = true;
       group.text.append(separator).append(texts[r]);
+      text_bytes_ += static_cast<int64_t>(separator.size() + texts[r].size());
     });
   }
   void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
@@ -249,6 +306,7 @@ class StringAgg final : public Accumulator {
       if (!part.any) continue;
       if (!group.any) group.skip = part.skip, group.any = true;
       group.text.append(part.text);
+      text_bytes_ += static_cast<int64_t>(part.text.size());
     }
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
@@ -262,6 +320,8 @@ class StringAgg final : public Accumulator {
     return Vector{TypeId::kText, texts, valid};
   }
 
+  int64_t bytes() const override { return VectorBytes(groups_) + text_bytes_; }
+
  private:
   struct Group {
     std::string text;
@@ -269,6 +329,7 @@ class StringAgg final : public Accumulator {
     bool any = false;
   };
   std::vector<Group> groups_;
+  int64_t text_bytes_ = 0;
 };
 
 std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) {
@@ -283,6 +344,8 @@ std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) 
       return std::make_unique<Total<float, double>>(average, result);
     case TypeId::kFloat64:
       return std::make_unique<Total<double, double>>(average, result);
+    case TypeId::kDecimal:
+      return std::make_unique<DecimalTotal>(average);
     default:
       return nullptr;
   }

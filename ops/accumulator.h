@@ -12,9 +12,9 @@
 
 namespace adjoin {
 
-// The running values of one aggregate for groups 0, 1, ... Integer sums are exact; sums of REAL run
-// in double. Rows are added in row order and partial results in the order of Merge, which decides
-// the bits of float sums.
+// The running values of one aggregate for groups 0, 1, ... Sums of integers and NUMERIC are exact;
+// sums of REAL run in double. Rows are added in row order and partial results in the order of
+// Merge, which decides the bits of float sums.
 class Accumulator {
  public:
   virtual ~Accumulator() = default;
@@ -28,8 +28,9 @@ class Accumulator {
   // (null: g).
   virtual void Merge(const Accumulator& other, const int64_t* map, int64_t n) = 0;
   // Results of groups [begin, begin + n) in memory of `arena` or of this. Errors: 22003 "bigint out
-  // of range".
+  // of range", "value overflows numeric format".
   virtual absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const = 0;
+  virtual int64_t bytes() const = 0;  // of memory
 };
 
 // `arg` is ignored for kCountStar.

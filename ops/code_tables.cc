@@ -76,4 +76,24 @@ int32_t IntervalTable::FindOrAdd(Interval value) {
   return at->second;
 }
 
+int32_t DecimalTable::Find(Decimal value) const {
+  auto found = codes_.find({value.low, value.high});
+  if (found != codes_.end()) return found->second;
+  const Decimal shared = Normalized(value);
+  found = codes_.find({shared.low, shared.high});
+  return found == codes_.end() ? -1 : found->second;
+}
+
+int32_t DecimalTable::FindOrAdd(Decimal value) {
+  if (const auto found = codes_.find({value.low, value.high}); found != codes_.end())
+    return found->second;
+  const Decimal shared = Normalized(value);
+  const auto [at, added] =
+      codes_.emplace(Bits{shared.low, shared.high}, static_cast<int32_t>(entries_.size()));
+  const int32_t code = at->second;
+  if (added) entries_.push_back(value);
+  codes_.emplace(Bits{value.low, value.high}, code);
+  return code;
+}
+
 }  // namespace adjoin

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "engine/date_time.h"
+#include "engine/decimal.h"
 #include "ops/arena.h"
 
 namespace adjoin {
@@ -49,6 +50,21 @@ class IntervalTable {
  private:
   std::vector<Interval> entries_;
   absl::flat_hash_map<std::pair<uint64_t, int64_t>, int32_t> codes_;  // by span
+};
+
+// Codes for distinct NUMERICs. Of equal ones (1.1 and 1.10) the first stays.
+class DecimalTable {
+ public:
+  int32_t FindOrAdd(Decimal value);
+  int32_t Find(Decimal value) const;  // -1 where absent
+  Decimal at(int32_t code) const { return entries_[static_cast<size_t>(code)]; }
+
+ private:
+  using Bits = std::pair<uint64_t, int64_t>;
+  std::vector<Decimal> entries_;
+  // By each form that was added, so that a column of one scale is not normalized row by row, and
+  // by the one that all equal values share.
+  absl::flat_hash_map<Bits, int32_t> codes_;
 };
 
 }  // namespace adjoin

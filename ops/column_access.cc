@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/status.h"
 
@@ -77,12 +78,18 @@ Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool o
 
 class FlatEvaluation {
  public:
-  FlatEvaluation(const CompiledExpr& exprs, const Table& table, const RunState& run,
-                 const PipelineOptions& options)
-      : exprs_(exprs), table_(table), run_(run), options_(options), columns_(exprs.num_outputs()) {}
+  FlatEvaluation(const CompiledExpr& exprs, const Table& table, int64_t first, int64_t n,
+                 const RunState& run, const PipelineOptions& options)
+      : exprs_(exprs),
+        table_(table),
+        first_(first),
+        rows_(n),
+        run_(run),
+        options_(options),
+        columns_(exprs.num_outputs()) {}
 
   absl::StatusOr<std::vector<FlatColumn>> Run() {
-    const int64_t rows = table_.num_rows();
+    const int64_t rows = rows_;
     const int64_t blocks = (rows + options_.morsel_rows - 1) / options_.morsel_rows;
     for (int i = 0; i < exprs_.num_outputs(); ++i) {
       FlatColumn& column = columns_[i];
@@ -91,13 +98,14 @@ class FlatEvaluation {
       column.charge_ = std::make_unique<BudgetCharge>(run_.budget);
       ADJOIN_RETURN_IF_ERROR(column.charge_->Add(rows * width));
       if (IsBorrowed(i)) {
-        column.vector_.data = table_.column(exprs_.output_input(i))->data();
+        const Column& from = *table_.column(exprs_.output_input(i));
+        column.vector_.data = from.values<std::byte>() + first_ * WidthOf(from.type());
       } else {
         column.data_.resize(static_cast<size_t>(rows * VectorWidth(column.vector_.type)));
         column.vector_.data = column.data_.data();
         if (exprs_.output_input(i) >= 0) {  // text: its codes are there already
           column.vector_.column = table_.column(exprs_.output_input(i)).get();
-          column.vector_.codes = column.vector_.column->values<int32_t>();
+          column.vector_.codes = column.vector_.column->values<int32_t>() + first_;
         }
       }
       column.valid_.assign(static_cast<size_t>(rows), 1);
@@ -128,12 +136,12 @@ class FlatEvaluation {
     exprs_.Prepare(scratch, options_.batch_rows, run_.parameters);
     BatchArena arena;
     std::vector<Vector> inputs(static_cast<size_t>(table_.num_columns()));
-    const int64_t end = std::min(table_.num_rows(), (block + 1) * options_.morsel_rows);
+    const int64_t end = std::min(rows_, (block + 1) * options_.morsel_rows);
     for (int64_t begin = block * options_.morsel_rows; begin < end; begin += options_.batch_rows) {
       const int64_t n = std::min(options_.batch_rows, end - begin);
       arena.Reset();
       for (int c : exprs_.input_columns())
-        inputs[c] = ReadColumn(*table_.column(c), begin, n, arena);
+        inputs[c] = ReadColumn(*table_.column(c), first_ + begin, n, arena);
       ADJOIN_RETURN_IF_ERROR(exprs_.Run(scratch, inputs, n));
       for (int i = 0; i < exprs_.num_outputs(); ++i)
         Store(i, WithViews(exprs_.output(scratch, i), n, arena), begin, n, block);
@@ -157,6 +165,7 @@ class FlatEvaluation {
 
   const CompiledExpr& exprs_;
   const Table& table_;
+  const int64_t first_, rows_;
   const RunState& run_;
   const PipelineOptions& options_;
   std::vector<FlatColumn> columns_;
@@ -165,7 +174,14 @@ class FlatEvaluation {
 absl::StatusOr<std::vector<FlatColumn>> EvaluateOverTable(const CompiledExpr& exprs,
                                                           const Table& table, const RunState& run,
                                                           const PipelineOptions& options) {
-  return FlatEvaluation(exprs, table, run, options).Run();
+  return FlatEvaluation(exprs, table, 0, table.num_rows(), run, options).Run();
+}
+
+absl::StatusOr<std::vector<FlatColumn>> EvaluateOverRows(const CompiledExpr& exprs,
+                                                         const Table& table, int64_t first,
+                                                         int64_t n, const RunState& run,
+                                                         const PipelineOptions& options) {
+  return FlatEvaluation(exprs, table, first, n, run, options).Run();
 }
 
 std::vector<Vector> VectorsOf(const std::vector<FlatColumn>& columns) {
@@ -251,6 +267,11 @@ void ColumnAssembler::Add(ColumnChunk chunk) {
   chunks_.push_back(std::move(chunk));
 }
 
+std::vector<ColumnChunk> ColumnAssembler::TakeChunks() {
+  length_ = bytes_ = 0;
+  return std::exchange(chunks_, {});
+}
+
 // The dictionary that all chunks have borrowed, where `rows` rows are worth keeping it; else null.
 std::shared_ptr<const Dictionary> ColumnAssembler::BorrowedByAll(int64_t rows) const {
   if (chunks_.empty()) return nullptr;
@@ -305,14 +326,14 @@ absl::StatusOr<ColumnRef> ColumnAssembler::Finish(const std::shared_ptr<MemoryBu
                                                   int64_t skip, int64_t limit) {
   skip = std::min(skip, length_);
   const int64_t rows = limit < 0 ? length_ - skip : std::min(limit, length_ - skip);
+  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> validity, Validity(budget, skip, rows));
+  const int64_t width = WidthOf(type_);
+  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values, Buffer::Allocate(rows * width, budget));
   std::shared_ptr<const Dictionary> dictionary;
   if (type_ == TypeId::kText) {
     dictionary = BorrowedByAll(rows);
     if (dictionary == nullptr) dictionary = MergeText();
   }
-  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> validity, Validity(budget, skip, rows));
-  const int64_t width = WidthOf(type_);
-  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values, Buffer::Allocate(rows * width, budget));
   auto* out = values->mutable_as<std::byte>();
   int64_t row = -skip;
   for (ColumnChunk& chunk : chunks_) {

@@ -39,10 +39,14 @@ class FlatColumn {
   std::vector<TextArena> text_;  // one a block
 };
 
-// Evaluates the expressions' outputs over a table, by blocks on the run's pool.
+// Evaluates the expressions' outputs over a table, or `n` of its rows, by blocks on the run's pool.
 absl::StatusOr<std::vector<FlatColumn>> EvaluateOverTable(const CompiledExpr& exprs,
                                                           const Table& table, const RunState& run,
                                                           const PipelineOptions& options);
+absl::StatusOr<std::vector<FlatColumn>> EvaluateOverRows(const CompiledExpr& exprs,
+                                                         const Table& table, int64_t first,
+                                                         int64_t n, const RunState& run,
+                                                         const PipelineOptions& options);
 std::vector<Vector> VectorsOf(const std::vector<FlatColumn>& columns);
 
 // Collects values of one type in order, in chunks that others have filled, and makes a column of
@@ -53,6 +57,15 @@ class ColumnChunk {
   void Append(const Vector& values, int64_t n);
   int64_t length() const { return length_; }
   int64_t bytes() const { return static_cast<int64_t>(data_.size() + valid_.size()); }
+  TypeId type() const { return type_; }
+  // The values, text as codes of dictionary(); one byte a row, null for no NULLs.
+  const std::byte* data() const { return data_.data(); }
+  const uint8_t* valid() const { return valid_.empty() ? nullptr : valid_.data(); }
+  // Null where there is no text. Borrowed: it is some column's.
+  const Dictionary* dictionary() const {
+    return borrowed_ != nullptr ? borrowed_.get() : dictionary_.get();
+  }
+  const std::shared_ptr<const Dictionary>& borrowed_dictionary() const { return borrowed_; }
 
  private:
   friend class ColumnAssembler;
@@ -79,7 +92,9 @@ class ColumnAssembler {
   void Add(ColumnChunk chunk);
   int64_t length() const { return length_; }
   int64_t bytes() const { return bytes_; }
-  // The column; the chunks are freed. `limit` >= 0: only that many rows after `skip`.
+  std::vector<ColumnChunk> TakeChunks();
+  // The column; the chunks are freed, but stay after an error. `limit` >= 0: only that many rows
+  // after `skip`.
   absl::StatusOr<ColumnRef> Finish(const std::shared_ptr<MemoryBudget>& budget, int64_t skip = 0,
                                    int64_t limit = -1);
 

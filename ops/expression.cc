@@ -35,6 +35,8 @@ void FillConstant(const Value& value, TypeId type, TextArena& arena, void* out, 
       return FillWith<double>(null ? 0 : value.as_float(), out, n);
     case TypeId::kInterval:
       return FillWith(null ? Interval{} : value.as_interval(), out, n);
+    case TypeId::kDecimal:
+      return FillWith(null ? Decimal{} : value.as_decimal(), out, n);
     case TypeId::kText:
       return FillWith(null ? std::string_view() : arena.Copy(value.as_text()), out, n);
   }
@@ -48,6 +50,7 @@ void CompiledExpr::Prepare(ExprScratch& scratch, int64_t block_rows,
   scratch.memory_.Reset();
   scratch.text_.Reset();
   scratch.slots_.clear();
+  scratch.verdicts_.clear();
   for (int64_t width : slot_width_) {
     scratch.slots_.push_back(
         {scratch.memory_.Allocate(width * block_rows), scratch.memory_.Make<uint8_t>(block_rows)});

@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "engine/column.h"
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
 #include "ops/arena.h"
@@ -59,13 +60,23 @@ struct ExprInstruction {
   ScalarOp scalar_op = ScalarOp::kCount;
   int args[3] = {-1, -1, -1};
   int active = -1;       // the mask that errors obey; -1: every row
-  bool is_read = false;  // kInput: by an instruction, not only as an output
-  int index = -1;        // kInput: column; kParameter: number; kConstant: in constants_
+  bool is_read = false;  // kInput: by an instruction that looks at its values
+  // The argument that is a TEXT column in a predicate whose others are constants: what holds of a
+  // string holds of its code, and is found out once. -1: it is none.
+  int text_arg = -1;
+  int index = -1;  // kInput: column; kParameter: number; kConstant: in constants_
   ScalarKernel kernel = nullptr;
   const RowFunction* rows = nullptr;
 };
 
 class ExprScratch;
+
+// What a predicate is of the strings of one dictionary: by code 0 or 1, or kUnknown so far.
+struct CodeVerdicts {
+  static constexpr uint8_t kUnknown = 2;
+  std::shared_ptr<const Dictionary> dictionary;
+  std::vector<uint8_t> of;
+};
 
 // Immutable and thread-safe; what a run needs is in the caller's ExprScratch.
 class CompiledExpr {
@@ -125,6 +136,7 @@ class ExprScratch {
   TextArena constants_;
   std::vector<Vector> values_;  // by instruction
   std::vector<Slot> slots_;
+  absl::flat_hash_map<size_t, CodeVerdicts> verdicts_;  // by instruction
   uint8_t* mask_ = nullptr;
 };
 

@@ -246,6 +246,34 @@ ExprBuilder::Id ExprBuilder::Mask(ExprOpcode op, Id outer_mask, Id condition) {
              false);
 }
 
+namespace {
+
+bool IsCompare(ExprOpcode op) {
+  return op == ExprOpcode::kEqual || op == ExprOpcode::kNotEqual || op == ExprOpcode::kLess ||
+         op == ExprOpcode::kLessEqual;
+}
+
+// See ExprInstruction::text_arg.
+int TextArgument(const ExprInstruction& in, const std::vector<ExprInstruction>& program) {
+  const bool by_rows = in.op == ExprOpcode::kRows && in.type == TypeId::kBool && !in.rows->nullable;
+  if (!by_rows && !(IsCompare(in.op) && in.operand == TypeId::kText)) return -1;
+  int text = -1;
+  for (int k = 0; k < 3 && in.args[k] >= 0; ++k) {
+    const ExprInstruction& arg = program[static_cast<size_t>(in.args[k])];
+    if (arg.op == ExprOpcode::kConstant || arg.op == ExprOpcode::kParameter) continue;
+    if (arg.op != ExprOpcode::kInput || arg.type != TypeId::kText || text >= 0) return -1;
+    text = k;
+  }
+  return text;
+}
+
+// Whether it looks at more of its argument `k` than whether it is NULL, or its code.
+bool LooksAt(const ExprInstruction& in, int k) {
+  return in.op != ExprOpcode::kIsNull && in.op != ExprOpcode::kIsNotNull && in.text_arg != k;
+}
+
+}  // namespace
+
 CompiledExpr ExprBuilder::Build() && {
   std::vector<uint8_t> live(program_.size(), 0);
   for (Id output : outputs_) live[static_cast<size_t>(output)] = 1;
@@ -260,7 +288,11 @@ CompiledExpr ExprBuilder::Build() && {
     ExprInstruction in = program_[i];
     for (int& arg : in.args) arg = arg < 0 ? -1 : renumbered[arg];
     if (in.active >= 0) in.active = renumbered[in.active];
-    ForEachArg(in, [&](int arg) { result.program_[static_cast<size_t>(arg)].is_read = true; });
+    in.text_arg = TextArgument(in, result.program_);
+    for (int k = 0; k < 3; ++k) {
+      if (in.args[k] >= 0 && LooksAt(in, k))
+        result.program_[static_cast<size_t>(in.args[k])].is_read = true;
+    }
     renumbered[i] = static_cast<int>(result.program_.size());
     if (in.op == ExprOpcode::kInput) result.input_columns_.push_back(in.index);
     result.program_.push_back(in);

@@ -26,6 +26,7 @@ void SelectAny(TypeId type, const uint8_t* mask, const void* a, const void* b, v
 absl::Status ExprRunner::Execute(size_t i) {
   const ExprInstruction& in = expr_.program_[i];
   id_ = i;
+  if (in.text_arg >= 0 && ReadsCodes(in)) return RunByCode(in);
   switch (in.op) {
     case ExprOpcode::kInput:
     case ExprOpcode::kConstant:
@@ -186,6 +187,7 @@ void ExprRunner::RunTotal(const ExprInstruction& in) {
 }
 
 void ExprRunner::RunLogic(const ExprInstruction& in) {
+  const int64_t n = n_;
   const Vector& a = arg(in, 0);
   const Vector& b = arg(in, 1);
   const uint8_t* x = a.as<uint8_t>();
@@ -195,9 +197,9 @@ void ExprRunner::RunLogic(const ExprInstruction& in) {
   out().valid = nullptr;
   if (a.valid == nullptr && b.valid == nullptr) {
     if (is_and) {
-      for (int64_t i = 0; i < n_; ++i) z[i] = x[i] & y[i];
+      for (int64_t i = 0; i < n; ++i) z[i] = x[i] & y[i];
     } else {
-      for (int64_t i = 0; i < n_; ++i) z[i] = x[i] | y[i];
+      for (int64_t i = 0; i < n; ++i) z[i] = x[i] | y[i];
     }
     return;
   }
@@ -205,7 +207,7 @@ void ExprRunner::RunLogic(const ExprInstruction& in) {
   // side is.
   uint8_t* own = own_valid();
   const uint8_t flip = is_and ? 1 : 0;
-  for (int64_t i = 0; i < n_; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     const uint8_t va = a.valid == nullptr ? 1 : a.valid[i];
     const uint8_t vb = b.valid == nullptr ? 1 : b.valid[i];
     const uint8_t decides_a = va & (x[i] ^ flip);
@@ -218,20 +220,22 @@ void ExprRunner::RunLogic(const ExprInstruction& in) {
 }
 
 void ExprRunner::RunIsNull(const ExprInstruction& in) {
+  const int64_t n = n_;
   const Vector& a = arg(in, 0);
   uint8_t* z = static_cast<uint8_t*>(data());
   const uint8_t flip = in.op == ExprOpcode::kIsNull ? 1 : 0;
   out().valid = nullptr;
-  for (int64_t i = 0; i < n_; ++i) z[i] = (a.valid == nullptr ? 1 : a.valid[i]) ^ flip;
+  for (int64_t i = 0; i < n; ++i) z[i] = (a.valid == nullptr ? 1 : a.valid[i]) ^ flip;
 }
 
 void ExprRunner::RunIsDistinct(const ExprInstruction& in) {
+  const int64_t n = n_;
   const Vector& a = arg(in, 0);
   const Vector& b = arg(in, 1);
   const uint8_t* equal = arg(in, 2).as<uint8_t>();
   uint8_t* z = static_cast<uint8_t*>(data());
   out().valid = nullptr;
-  for (int64_t i = 0; i < n_; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     const uint8_t va = a.valid == nullptr ? 1 : a.valid[i];
     const uint8_t vb = b.valid == nullptr ? 1 : b.valid[i];
     z[i] = (va ^ vb) | (va & vb & (equal[i] ^ 1));
@@ -239,12 +243,13 @@ void ExprRunner::RunIsDistinct(const ExprInstruction& in) {
 }
 
 void ExprRunner::RunNullIf(const ExprInstruction& in) {
+  const int64_t n = n_;
   const Vector& a = arg(in, 0);
   const Vector& equal = arg(in, 1);
   const uint8_t* is_equal = equal.as<uint8_t>();
   std::memcpy(data(), a.data, static_cast<size_t>(n_ * VectorWidth(in.type)));
   uint8_t* own = own_valid();
-  for (int64_t i = 0; i < n_; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     const uint8_t va = a.valid == nullptr ? 1 : a.valid[i];
     const uint8_t ve = equal.valid == nullptr ? 1 : equal.valid[i];
     own[i] = va & ((ve & is_equal[i]) ^ 1);
@@ -253,6 +258,7 @@ void ExprRunner::RunNullIf(const ExprInstruction& in) {
 }
 
 void ExprRunner::RunBlend(const ExprInstruction& in) {
+  const int64_t n = n_;
   const uint8_t* mask = arg(in, 0).as<uint8_t>();
   const Vector& a = arg(in, 1);
   const Vector& b = arg(in, 2);
@@ -267,7 +273,7 @@ void ExprRunner::RunBlend(const ExprInstruction& in) {
     return;
   }
   uint8_t* own = own_valid();
-  for (int64_t i = 0; i < n_; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     const uint8_t va = a.valid == nullptr ? 1 : a.valid[i];
     const uint8_t vb = b.valid == nullptr ? 1 : b.valid[i];
     own[i] = mask[i] != 0 ? va : vb;
@@ -297,7 +303,8 @@ void ExprRunner::PickExtreme(const Vector& a, const Vector& b, bool greatest) {
   for (int64_t i = 0; i < n_; ++i) {
     const T x = a.as<T>()[i];
     const T y = b.as<T>()[i];
-    z[i] = (x < y) == greatest ? y : x;
+    z[i] =
+        (greatest ? x < y : y < x) ? y : x;  // of equal ones, which may print otherwise, the first
   }
 }
 
@@ -315,13 +322,14 @@ void ExprRunner::RunExtreme(const ExprInstruction& in) {
 }
 
 void ExprRunner::RunMask(const ExprInstruction& in) {
+  const int64_t n = n_;
   const uint8_t* outer = in.args[0] < 0 ? nullptr : arg(in, 0).as<uint8_t>();
   const Vector& c = arg(in, 1);
   const uint8_t* value = c.as<uint8_t>();
   uint8_t* z = static_cast<uint8_t*>(data());
   out().valid = nullptr;
   const auto fill = [&](auto&& test) {
-    for (int64_t i = 0; i < n_; ++i) {
+    for (int64_t i = 0; i < n; ++i) {
       const uint8_t valid = c.valid == nullptr ? 1 : c.valid[i];
       z[i] = test(i, valid) & (outer == nullptr ? 1 : outer[i]);
     }

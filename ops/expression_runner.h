@@ -1,6 +1,8 @@
 // One run of a CompiledExpr over a block. Internal to expression*.cc.
 #pragma once
 
+#include <string_view>
+
 #include "absl/status/status.h"
 #include "engine/types.h"
 #include "ops/expression.h"
@@ -51,11 +53,16 @@ class ExprRunner {
   void PickExtreme(const Vector& a, const Vector& b, bool greatest);
   void RunMask(const ExprInstruction& in);
   void RunCompare(const ExprInstruction& in);
+  // A predicate of text by the codes of its argument. ReadsCodes: whether it has codes, and not too
+  // many; else it is read as other text is.
+  bool ReadsCodes(const ExprInstruction& in);
+  absl::Status RunByCode(const ExprInstruction& in);
+  absl::Status FindVerdict(const ExprInstruction& in, std::string_view text, uint8_t* verdict);
   void RunCastToText(const ExprInstruction& in);
 
   const CompiledExpr& expr_;
   ExprScratch& scratch_;
-  const int64_t n_;
+  const int64_t n_;  // a loop that writes bytes copies it: to a compiler they may be n_ itself
   size_t id_ = 0;
 };
 

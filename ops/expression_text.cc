@@ -4,6 +4,7 @@
 
 #include "engine/parse_element.h"
 #include "engine/status.h"
+#include "ops/batch.h"
 #include "ops/expression_runner.h"
 #include "ops/scalar_error.h"
 
@@ -28,6 +29,8 @@ Value ValueAt(const Vector& v, int64_t row) {
       return Value::Float(v.as<double>()[row]);
     case TypeId::kInterval:
       return Value::Of(v.as<Interval>()[row]);
+    case TypeId::kDecimal:
+      return Value::Of(v.as<Decimal>()[row]);
     case TypeId::kText:
       break;
   }
@@ -78,6 +81,9 @@ void StoreValue(const Value& value, TypeId type, void* out, int64_t row) {
     case TypeId::kInterval:
       static_cast<Interval*>(out)[row] = value.as_interval();
       break;
+    case TypeId::kDecimal:
+      static_cast<Decimal*>(out)[row] = value.as_decimal();
+      break;
     case TypeId::kText:
       break;
   }
@@ -92,6 +98,56 @@ absl::Status ExprRunner::RunCastFromText(const ExprInstruction& in) {
     if (mask != nullptr && mask[i] == 0) continue;
     ADJOIN_ASSIGN_OR_RETURN(const Value value, ParseText(from.as<std::string_view>()[i], in.type));
     StoreValue(value, in.type, data(), i);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExprRunner::FindVerdict(const ExprInstruction& in, std::string_view text,
+                                     uint8_t* verdict) {
+  Vector args[3];
+  const Vector* each[3] = {};
+  for (int k = 0; k < 3 && in.args[k] >= 0; ++k) {
+    args[k] = k == in.text_arg ? Vector{TypeId::kText, &text} : arg(in, k);
+    each[k] = &args[k];
+  }
+  if (in.op == ExprOpcode::kRows)
+    return in.rows->run({each, nullptr, 1, scratch_.text_, verdict, nullptr});
+  CompareElements(in.op, args[0].as<std::string_view>(), args[1].as<std::string_view>(), 1,
+                  verdict);
+  return absl::OkStatus();
+}
+
+bool ExprRunner::ReadsCodes(const ExprInstruction& in) {
+  // A larger dictionary is cheaper read than remembered: what is known of it leaves a near cache.
+  constexpr int32_t kMostCodes = 1 << 16;
+  Vector& text = scratch_.values_[static_cast<size_t>(in.args[in.text_arg])];
+  if (text.codes != nullptr && text.column->dictionary()->size() <= kMostCodes) return true;
+  text = WithViews(text, n_, scratch_.text_);
+  return false;
+}
+
+absl::Status ExprRunner::RunByCode(const ExprInstruction& in) {
+  const Vector& text = arg(in, in.text_arg);
+  CodeVerdicts& verdicts = scratch_.verdicts_[id_];
+  if (verdicts.dictionary != text.column->dictionary()) {
+    verdicts.dictionary = text.column->dictionary();
+    verdicts.of.assign(static_cast<size_t>(verdicts.dictionary->size()), CodeVerdicts::kUnknown);
+  }
+  out().valid = StrictValid(in, 3);
+  // Elsewhere nothing may fail, and the code of a NULL may be any number.
+  const uint8_t* const counts = ErrorMask(in, out().valid);
+  auto* const z = static_cast<uint8_t*>(data());
+  const int64_t n = n_;
+  for (int64_t i = 0; i < n; ++i) {
+    if (counts != nullptr && counts[i] == 0) {
+      z[i] = 0;
+      continue;
+    }
+    uint8_t& verdict = verdicts.of[static_cast<size_t>(text.codes[i])];
+    if (verdict == CodeVerdicts::kUnknown) {
+      ADJOIN_RETURN_IF_ERROR(FindVerdict(in, verdicts.dictionary->at(text.codes[i]), &verdict));
+    }
+    z[i] = verdict;
   }
   return absl::OkStatus();
 }

@@ -39,21 +39,31 @@ struct Groups {
     for (auto& accumulator : accumulators) accumulator->Resize(n);
   }
   int64_t size() const { return keys.num_keys() == 0 ? 1 : keys.size(); }
+  int64_t bytes() const {
+    int64_t total = keys.bytes() + 8 * std::ssize(first_rows);
+    for (const auto& accumulator : accumulators) total += accumulator->bytes();
+    for (const auto& seen : distinct) total += seen == nullptr ? 0 : seen->bytes();
+    return total;
+  }
 
   KeyTable keys;
+  std::vector<int64_t> first_rows;  // where rows have an order
   std::vector<std::unique_ptr<Accumulator>> accumulators;
   std::vector<std::unique_ptr<KeyTable>> distinct;  // (group, values) seen, by aggregate
 };
 
 struct AllGroups final : SharedState {
-  explicit AllGroups(const RunState& run) : charge(run.budget) {}
-  BudgetCharge charge;  // of the groups, roughly
+  explicit AllGroups(const RunState& run) : budget(run.budget), charge(run.budget) {}
+  std::shared_ptr<MemoryBudget> budget;
+  BudgetCharge charge;  // of the groups
   std::unique_ptr<Groups> groups;
   std::vector<Value> parameters;
   PipelineOptions options;
 };
 
 struct BlockGroups final : LocalState {
+  explicit BlockGroups(const std::shared_ptr<MemoryBudget>& budget) : charge(budget) {}
+  BudgetCharge charge;  // of the groups
   std::unique_ptr<Groups> groups;
   ExprScratch scratch;
   BatchArena arena;
@@ -142,7 +152,7 @@ absl::StatusOr<std::unique_ptr<SharedState>> HashAggregate::Open(
 
 std::unique_ptr<LocalState> HashAggregate::MakeBlock(const SharedState& shared) const {
   const auto& all = static_cast<const AllGroups&>(shared);
-  auto block = std::make_unique<BlockGroups>();
+  auto block = std::make_unique<BlockGroups>(all.budget);
   block->groups = std::make_unique<Groups>(spec_);
   spec_.exprs.Prepare(block->scratch, all.options.batch_rows, all.parameters);
   block->ids.resize(static_cast<size_t>(all.options.batch_rows));
@@ -163,6 +173,12 @@ absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&,
     groups.Resize(groups.keys.size());
     ids = block.ids.data();
   }
+  if (spec_.order >= 0) {  // new groups are numbered as they come
+    const auto* order = batch.columns[static_cast<size_t>(spec_.order)].as<int64_t>();
+    for (int64_t r = 0; r < batch.rows; ++r) {
+      if (ids[r] == std::ssize(groups.first_rows)) groups.first_rows.push_back(order[r]);
+    }
+  }
   for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
     const AggregateSpec& aggregate = spec_.aggregates[a];
     const uint8_t* take =
@@ -175,7 +191,7 @@ absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&,
       groups.accumulators[a]->Update(args.span(), take, ids, batch.rows);
     }
   }
-  return absl::OkStatus();
+  return block.charge.GrowTo(groups.bytes());
 }
 
 absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState& shared,
@@ -199,6 +215,10 @@ absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState
         block.keys[k] = block.groups->keys.Key(k, begin, n, arena);
       all.groups->keys.FindOrAdd(block.keys, n, map.data() + begin);
     }
+    for (int64_t g = 0; g < size && spec_.order >= 0; ++g) {
+      if (map[g] == std::ssize(all.groups->first_rows))
+        all.groups->first_rows.push_back(block.groups->first_rows[g]);
+    }
     all.groups->Resize(all.groups->size());
     for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
       all.groups->accumulators[a]->Merge(*block.groups->accumulators[a], map.data(), size);
@@ -208,9 +228,8 @@ absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState
     if (!spec_.aggregates[a].distinct) continue;
     MergeDistinct(*distinct[a], *all.groups->distinct[a], map, *all.groups->accumulators[a]);
   }
-  const auto columns = static_cast<int64_t>(spec_.num_keys + spec_.aggregates.size());
-  ADJOIN_RETURN_IF_ERROR(all.charge.GrowTo(all.groups->size() * 16 * (columns + 1)));
-  return absl::OkStatus();
+  if (block.groups == nullptr) block.charge.Release(all.groups->bytes());  // they are all's now
+  return all.charge.GrowTo(all.groups->bytes());
 }
 
 absl::StatusOr<TableRef> HashAggregate::Finish(SharedState& shared, RunState& run) const {
@@ -239,7 +258,15 @@ absl::StatusOr<TableRef> HashAggregate::Finish(SharedState& shared, RunState& ru
     ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, assembler.Finish(run.budget));
     columns.push_back(std::move(column));
   }
-  return Table::MakeUnchecked(spec_.schema, std::move(columns), groups.size());
+  Schema schema = spec_.schema;
+  if (spec_.order >= 0) {
+    schema.fields.push_back({"order", TypeId::kInt64});
+    const Vector first_rows{TypeId::kInt64, groups.first_rows.data(), nullptr};
+    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column,
+                            MakeColumn(first_rows, std::ssize(groups.first_rows), run.budget));
+    columns.push_back(std::move(column));
+  }
+  return Table::MakeUnchecked(std::move(schema), std::move(columns), groups.size());
 }
 
 std::string HashAggregate::Describe() const {

@@ -24,11 +24,12 @@ struct HashAggregateSpec {
   CompiledExpr exprs;  // over batch columns: the keys, then what the aggregates read
   int num_keys = 0;
   std::vector<AggregateSpec> aggregates;
-  Schema schema;  // of the result: keys, then aggregates
+  Schema schema;   // of the result: keys, then aggregates
+  int order = -1;  // the batch column that says where a row is among all; -1: none
 };
 
 // Groups in first-seen order; without keys one row always. Blocks are aggregated apart and merged
-// in order.
+// in order. Where there is an `order`, the result has one column more: that of a group's first row.
 class HashAggregate final : public PipelineSink {
  public:
   explicit HashAggregate(HashAggregateSpec spec) : spec_(std::move(spec)) {}
@@ -43,6 +44,11 @@ class HashAggregate final : public PipelineSink {
   absl::Status Merge(std::unique_ptr<LocalState> block, SharedState& shared,
                      bool* done) const override;
   absl::StatusOr<TableRef> Finish(SharedState& shared, RunState& run) const override;
+  // Rows are cut by a hash of their keys, parts are aggregated one after another, and their groups
+  // merged by their first rows.
+  bool CanSpill() const override { return spec_.num_keys > 0; }
+  absl::StatusOr<TableRef> RunSpilled(const std::vector<Branch>& branches, RunState& run,
+                                      const PipelineOptions& options) const override;
   std::string Describe() const override;
 
  private:

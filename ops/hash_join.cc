@@ -2,15 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
+#include "ops/spilled_join.h"
 
 namespace adjoin {
 namespace {
-
-struct BuildSide final : SharedState {
-  double expansion() const override { return index->rows_per_key(); }
-  TableRef table;
-  std::unique_ptr<JoinIndex> index;
-};
 
 struct ProbeState final : LocalState {
   const RunControl* control = nullptr;
@@ -74,8 +69,8 @@ class Probe {
   }
 
   absl::Status EmitByExistence() {
-    const bool null_aware = spec_.type == JoinType::kNullAwareAnti && build_.table->num_rows() > 0;
-    if (null_aware && build_.index->rows_with_nulls() > 0) return absl::OkStatus();
+    const bool null_aware = spec_.type == JoinType::kNullAwareAnti && build_.num_rows > 0;
+    if (null_aware && build_.rows_with_nulls > 0) return absl::OkStatus();
     for (int64_t row = 0; row < in_.rows; ++row) {
       const bool found = state_.ids[row] >= 0;
       const bool unknown = null_aware && state_.key_columns[0].is_null(row);
@@ -183,10 +178,25 @@ class Probe {
                                            n, IsOuter(spec_.type), state_.out_arena);
       }
     }
+    if (build_.is_part) state_.out_columns.back() = Order(n);
     return next_(Batch{n, state_.out_columns, -1});
   }
 
+  Vector Order(int64_t n) {
+    return Gather(in_.columns[static_cast<size_t>(spec_.left_width)], state_.out_left.data(), n,
+                  state_.out_arena);
+  }
+
   absl::Status EmitRows(int64_t n) {
+    if (build_.is_part) {  // the order is the row of the left side
+      for (int64_t i = 0; i < n; ++i) {
+        int64_t& right = state_.out_right[i];
+        if (right >= 0) right = build_.row_numbers[right];
+      }
+      const Vector left = Order(n);
+      const Vector columns[] = {left, {TypeId::kInt64, state_.out_right.data(), nullptr}, left};
+      return next_(Batch{n, columns, -1});
+    }
     int64_t* left = state_.out_arena.Make<int64_t>(n);
     for (int64_t i = 0; i < n; ++i) left[i] = in_.first_row + state_.out_left[i];
     const Vector columns[] = {{TypeId::kInt64, left, nullptr},
@@ -220,10 +230,18 @@ absl::StatusOr<std::unique_ptr<SharedState>> HashJoin::Open(RunState& run,
   auto build = std::make_unique<BuildSide>();
   ADJOIN_ASSIGN_OR_RETURN(build->table, spec_.right_relation.Resolve(run));
   ADJOIN_ASSIGN_OR_RETURN(build->index, JoinIndex::Build(spec_.right, *build->table, run, options));
+  build->num_rows = build->table->num_rows();
+  build->rows_with_nulls = build->index->rows_with_nulls();
   return build;
 }
 
-std::unique_ptr<LocalState> HashJoin::MakeLocal(const SharedState*, const RunState& run,
+absl::StatusOr<std::unique_ptr<SpilledOperator>> HashJoin::OpenSpilled(
+    RunState& run, const PipelineOptions& options) const {
+  if (spec_.left.null_safe.empty()) return std::unique_ptr<SpilledOperator>();
+  return OpenSpilledJoin(*this, spec_, run, options);
+}
+
+std::unique_ptr<LocalState> HashJoin::MakeLocal(const SharedState* shared, const RunState& run,
                                                 const PipelineOptions& options) const {
   auto state = std::make_unique<ProbeState>();
   state->capacity = options.batch_rows;
@@ -236,7 +254,8 @@ std::unique_ptr<LocalState> HashJoin::MakeLocal(const SharedState*, const RunSta
   state->right.resize(n), state->out_right.resize(n);
   state->key_columns.resize(spec_.left.null_safe.size());
   state->pair_columns.resize(static_cast<size_t>(spec_.left_width) + spec_.right_columns.size());
-  state->out_columns.resize(spec_.output.size());
+  const bool is_part = static_cast<const BuildSide*>(shared)->is_part;
+  state->out_columns.resize(spec_.output.size() + (is_part ? 1 : 0));
   return state;
 }
 

@@ -35,12 +35,29 @@ struct HashJoinSpec {
   bool rows_only = false;
 };
 
+// The right side as it is probed: all of it, or a part that has the rows of some keys.
+struct BuildSide final : SharedState {
+  double expansion() const override { return index->rows_per_key(); }
+  TableRef table;
+  std::unique_ptr<JoinIndex> index;
+  // Of the whole right side.
+  int64_t num_rows = 0;
+  int64_t rows_with_nulls = 0;  // left out because a key was NULL
+  // Of a part: the rows' numbers in the whole. Left batches have one column more then, their order,
+  // and so has what comes out.
+  const int64_t* row_numbers = nullptr;
+  bool is_part = false;
+};
+
 // Output: left rows in order, a row's matches in right row order.
 class HashJoin final : public StreamOperator {
  public:
   explicit HashJoin(HashJoinSpec spec) : spec_(std::move(spec)) {}
   absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run,
                                                     const PipelineOptions& options) const override;
+  // Null where there are no keys to cut the sides by.
+  absl::StatusOr<std::unique_ptr<SpilledOperator>> OpenSpilled(
+      RunState& run, const PipelineOptions& options) const override;
   std::unique_ptr<LocalState> MakeLocal(const SharedState* shared, const RunState& run,
                                         const PipelineOptions& options) const override;
   absl::Status Push(const Batch& in, const SharedState* shared, LocalState& local,

@@ -44,19 +44,23 @@ absl::StatusOr<std::unique_ptr<JoinIndex>> JoinIndex::Build(const JoinKeys& keys
   index->charge_ = std::make_unique<BudgetCharge>(run.budget);
   ADJOIN_RETURN_IF_ERROR(index->charge_->Add(8 * table.num_rows()));
   index->id_of_row_.assign(static_cast<size_t>(table.num_rows()), 0);
-  if (!flat.empty()) index->Add(VectorsOf(flat), table.num_rows(), options.batch_rows);
+  if (!flat.empty())
+    ADJOIN_RETURN_IF_ERROR(index->Add(VectorsOf(flat), table.num_rows(), options.batch_rows));
+  ADJOIN_RETURN_IF_ERROR(index->charge_->GrowTo(16 * table.num_rows() + 8 * index->table_.size() +
+                                                index->table_.bytes()));
   index->GroupRows();
-  ADJOIN_RETURN_IF_ERROR(index->charge_->GrowTo(4 * table.num_rows() + 24 * index->num_keys()));
+  index->charge_->Release(8 * table.num_rows());
   return index;
 }
 
-void JoinIndex::Add(std::span<const Vector> keys, int64_t num_rows, int64_t batch_rows) {
+absl::Status JoinIndex::Add(std::span<const Vector> keys, int64_t num_rows, int64_t batch_rows) {
   std::vector<Vector> slices(keys.size());
   std::vector<uint8_t> valid_rows;
   std::vector<int32_t> kept(static_cast<size_t>(batch_rows) + 1);
   std::vector<int64_t> ids(static_cast<size_t>(batch_rows));
   BatchArena arena;
   for (int64_t begin = 0; begin < num_rows; begin += batch_rows) {
+    ADJOIN_RETURN_IF_ERROR(charge_->GrowTo(8 * num_rows + table_.bytes()));
     const int64_t n = std::min(batch_rows, num_rows - begin);
     for (size_t k = 0; k < keys.size(); ++k) slices[k] = Slice(keys[k], begin);
     int64_t* out = id_of_row_.data() + begin;
@@ -75,6 +79,7 @@ void JoinIndex::Add(std::span<const Vector> keys, int64_t num_rows, int64_t batc
     for (int64_t i = 0; i < m; ++i) out[kept[i]] = ids[i];
     rows_with_nulls_ += n - m;
   }
+  return absl::OkStatus();
 }
 
 void JoinIndex::GroupRows() {

@@ -40,6 +40,7 @@ class JoinIndex {
   // Whether every row has a key of its own, and its id is the row's number.
   bool ids_are_rows() const { return ids_are_rows_; }
   int64_t num_keys() const { return static_cast<int64_t>(offsets_.size()) - 1; }
+  int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }  // not left out
   double rows_per_key() const {
     return num_keys() == 0 ? 0 : double(rows_.size()) / double(num_keys());
   }
@@ -48,7 +49,7 @@ class JoinIndex {
 
  private:
   JoinIndex(const std::vector<TypeId>& types, std::vector<bool> null_safe);
-  void Add(std::span<const Vector> keys, int64_t num_rows, int64_t batch_rows);
+  absl::Status Add(std::span<const Vector> keys, int64_t num_rows, int64_t batch_rows);
   void GroupRows();
   std::vector<bool> null_safe_;
   KeyTable table_;

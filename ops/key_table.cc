@@ -17,7 +17,9 @@ namespace {
 constexpr int kAlwaysArrayBits = 14;
 
 // What is stored as codes for its distinct values.
-bool IsCoded(TypeId type) { return type == TypeId::kText || type == TypeId::kInterval; }
+bool IsCoded(TypeId type) {
+  return type == TypeId::kText || type == TypeId::kInterval || type == TypeId::kDecimal;
+}
 
 bool IsRanged(TypeId type) { return !IsFloat(type); }
 
@@ -154,6 +156,7 @@ const int32_t* KeyTable::CodesToAdd(size_t k, const Vector& key, int64_t n) {
   if (text.borrowed != nullptr) LeaveBorrowed(k);
   const auto add = [&](int64_t r) {
     if (key.type == TypeId::kInterval) return text.intervals.FindOrAdd(key.as<Interval>()[r]);
+    if (key.type == TypeId::kDecimal) return text.decimals.FindOrAdd(key.as<Decimal>()[r]);
     return text.table.FindOrAdd(TextAt(key, r));
   };
   return CodesOf(key, n, scratch_.texts[k], add);
@@ -163,6 +166,7 @@ const int32_t* KeyTable::CodesToFind(size_t k, const Vector& key, int64_t n,
                                      KeyScratch& scratch) const {
   const auto find = [&](int64_t r) {
     if (key.type == TypeId::kInterval) return texts_[k].intervals.Find(key.as<Interval>()[r]);
+    if (key.type == TypeId::kDecimal) return texts_[k].decimals.Find(key.as<Decimal>()[r]);
     return texts_[k].table.Find(TextAt(key, r));
   };
   return CodesOf(key, n, scratch.texts[k], find);
@@ -309,6 +313,10 @@ bool KeyTable::Equals(int64_t id, const KeyScratch& scratch, int64_t row, int64_
 int64_t KeyTable::Append(int64_t row, int64_t n) {
   for (int w = 0; w < num_words_; ++w) stored_.push_back(scratch_.words[w * n + row]);
   return size_++;
+}
+
+int64_t KeyTable::bytes() const {
+  return static_cast<int64_t>(8 * (stored_.capacity() + slots_.size()) + 4 * array_.size());
 }
 
 bool KeyTable::IsArrayWorthIt(int64_t size) const {
@@ -488,6 +496,10 @@ Vector KeyTable::Key(int k, int64_t begin, int64_t n, BatchArena& arena) const {
     if constexpr (std::is_same_v<T, Interval>) {
       out.data = fill.template operator()<Interval>(
           [&](uint64_t code) { return text.intervals.at(static_cast<int32_t>(code)); });
+      return;
+    } else if constexpr (std::is_same_v<T, Decimal>) {
+      out.data = fill.template operator()<Decimal>(
+          [&](uint64_t code) { return text.decimals.at(static_cast<int32_t>(code)); });
       return;
     } else if constexpr (!std::is_same_v<T, std::string_view>) {
       out.data = fill.template operator()<T>([](uint64_t bits) { return FromBits<T>(bits); });

@@ -52,6 +52,7 @@ class KeyTable {
   void BorrowCodes() { borrows_ = true; }
 
   int64_t size() const { return size_; }
+  int64_t bytes() const;  // of memory, without strings
   int num_keys() const { return static_cast<int>(fields_.size()); }
   // Values of key k of ids [begin, begin + n); text is views that live as long as the table, or
   // borrowed codes alone.
@@ -72,15 +73,16 @@ class KeyTable {
     uint64_t mask() const { return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
   };
   // A key that is stored as codes: its table of strings, or a dictionary in its place and a column
-  // without rows that has it; or a table of intervals.
+  // without rows that has it; or a table of intervals or NUMERICs.
   struct Text {
     TextTable table;
     IntervalTable intervals;
+    DecimalTable decimals;
     std::shared_ptr<const Dictionary> borrowed;
     ColumnRef column;
   };
 
-  // The codes of a batch's key of texts or intervals; Find marks absent ones.
+  // The codes of a batch's key that has codes; Find marks absent ones.
   const int32_t* CodesToAdd(size_t k, const Vector& key, int64_t n);
   const int32_t* CodesToFind(size_t k, const Vector& key, int64_t n, KeyScratch& scratch) const;
   void LeaveBorrowed(size_t k);

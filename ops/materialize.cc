@@ -5,20 +5,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
-#include "ops/budget_charge.h"
 #include "ops/column_access.h"
 #include "ops/scan.h"
+#include "ops/stored_rows.h"
 
 namespace adjoin {
 namespace {
 
 struct KeptRows final : SharedState {
-  explicit KeptRows(const RunState& run) : charge(run.budget) {}
-  BudgetCharge charge;  // of the chunks
-  std::vector<ColumnAssembler> columns;
-  int64_t rows = 0;
   int64_t offset = 0;
   int64_t limit = -1;
+  std::unique_ptr<StoredRows> stored;
   // The rows that matter; later ones are not kept.
   int64_t wanted() const {
     if (limit < 0) return std::numeric_limits<int64_t>::max();
@@ -37,9 +34,11 @@ struct BlockRows final : LocalState {
 
 absl::StatusOr<std::unique_ptr<SharedState>> MaterializeSink::Open(RunState& run,
                                                                    const PipelineOptions&) const {
-  auto shared = std::make_unique<KeptRows>(run);
-  for (const Field& field : schema_.fields) shared->columns.emplace_back(field.type);
-  if (!limited_) return shared;
+  auto shared = std::make_unique<KeptRows>();
+  if (!limited_) {
+    shared->stored = std::make_unique<StoredRows>(schema_, run);
+    return shared;
+  }
   ExprScratch scratch;
   bounds_.Prepare(scratch, 1, run.parameters);
   ADJOIN_RETURN_IF_ERROR(bounds_.Run(scratch, {}, 1));
@@ -53,6 +52,7 @@ absl::StatusOr<std::unique_ptr<SharedState>> MaterializeSink::Open(RunState& run
   if (shared->offset < 0) {
     return SqlError(sqlstate::kInvalidRowCountInOffset, "OFFSET must not be negative");
   }
+  shared->stored = std::make_unique<StoredRows>(schema_, run, shared->offset, shared->limit);
   return shared;
 }
 
@@ -77,40 +77,32 @@ absl::Status MaterializeSink::Merge(std::unique_ptr<LocalState> local, SharedSta
                                     bool* done) const {
   auto& block = static_cast<BlockRows&>(*local);
   auto& kept = static_cast<KeptRows&>(shared);
-  for (size_t c = 0; c < block.columns.size(); ++c) {
-    ADJOIN_RETURN_IF_ERROR(kept.charge.Add(block.columns[c].bytes()));
-    kept.columns[c].Add(std::move(block.columns[c]));
-  }
-  kept.rows += block.rows;
-  *done = kept.rows >= kept.wanted();
+  ADJOIN_RETURN_IF_ERROR(kept.stored->Add(std::move(block.columns), block.rows));
+  *done = kept.stored->rows() >= kept.wanted();
   return absl::OkStatus();
 }
 
-absl::StatusOr<TableRef> MaterializeSink::Finish(SharedState& shared, RunState& run) const {
-  auto& kept = static_cast<KeptRows&>(shared);
-  int64_t rows = std::max<int64_t>(0, kept.rows - kept.offset);
-  if (kept.limit >= 0) rows = std::min(rows, kept.limit);
-  std::vector<ColumnRef> columns;
-  for (ColumnAssembler& assembler : kept.columns) {
-    const int64_t bytes = assembler.bytes();
-    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column,
-                            assembler.Finish(run.budget, kept.offset, kept.limit));
-    columns.push_back(std::move(column));
-    kept.charge.Release(bytes);
-  }
-  return Table::MakeUnchecked(schema_, std::move(columns), rows);
+absl::StatusOr<TableRef> MaterializeSink::Finish(SharedState& shared, RunState&) const {
+  return static_cast<KeptRows&>(shared).stored->Finish();
 }
 
 namespace {
 
+const Schema& PairSchema() {
+  static const Schema schema{{{"left", TypeId::kInt64}, {"right", TypeId::kInt64}}, {}};
+  return schema;
+}
+
 struct KeptPairs final : SharedState {
-  explicit KeptPairs(const RunState& run) : charge(run.budget) {}
-  BudgetCharge charge;
-  std::vector<int64_t> left, right;
+  explicit KeptPairs(const RunState& run) : stored(PairSchema(), run) {}
+  StoredRows stored;
 };
 
 struct BlockPairs final : LocalState {
-  std::vector<int64_t> left, right;
+  BlockPairs() {
+    for (const Field& field : PairSchema().fields) columns.emplace_back(field.type);
+  }
+  std::vector<ColumnChunk> columns;
 };
 
 }  // namespace
@@ -127,34 +119,31 @@ std::unique_ptr<LocalState> MaterializePairsSink::MakeBlock(const SharedState&) 
 absl::Status MaterializePairsSink::Consume(const Batch& batch, const SharedState&,
                                            LocalState& local) const {
   auto& block = static_cast<BlockPairs&>(local);
-  const auto* left = batch.columns[0].as<int64_t>();
-  const auto* right = batch.columns[1].as<int64_t>();
-  block.left.insert(block.left.end(), left, left + batch.rows);
-  block.right.insert(block.right.end(), right, right + batch.rows);
+  for (size_t c = 0; c < 2; ++c) block.columns[c].Append(batch.columns[c], batch.rows);
   return absl::OkStatus();
 }
 
 absl::Status MaterializePairsSink::Merge(std::unique_ptr<LocalState> local, SharedState& shared,
                                          bool*) const {
   auto& block = static_cast<BlockPairs&>(*local);
-  auto& kept = static_cast<KeptPairs&>(shared);
-  ADJOIN_RETURN_IF_ERROR(kept.charge.Add(static_cast<int64_t>(block.left.size()) * 16));
-  kept.left.insert(kept.left.end(), block.left.begin(), block.left.end());
-  kept.right.insert(kept.right.end(), block.right.begin(), block.right.end());
-  return absl::OkStatus();
+  const int64_t rows = block.columns[0].length();
+  return static_cast<KeptPairs&>(shared).stored.Add(std::move(block.columns), rows);
 }
 
 absl::StatusOr<TableRef> MaterializePairsSink::Finish(SharedState& shared, RunState& run) const {
-  auto& kept = static_cast<KeptPairs&>(shared);
+  ADJOIN_ASSIGN_OR_RETURN(const TableRef pairs, static_cast<KeptPairs&>(shared).stored.Finish());
+  const auto rows_of = [&](bool right) {
+    return std::span(pairs->column(right ? 1 : 0)->values<int64_t>(),
+                     static_cast<size_t>(pairs->num_rows()));
+  };
   ADJOIN_ASSIGN_OR_RETURN(const TableRef left, spec_.left.Resolve(run));
   ADJOIN_ASSIGN_OR_RETURN(const TableRef right, spec_.right.Resolve(run));
   std::vector<ColumnRef> columns(spec_.columns.size());
   const auto gather = [&](int64_t c) -> absl::Status {
     const MaterializePairsSpec::From& from = spec_.columns[static_cast<size_t>(c)];
     const Table& table = from.right ? *right : *left;
-    ADJOIN_ASSIGN_OR_RETURN(
-        columns[static_cast<size_t>(c)],
-        TakeRows(*table.column(from.column), from.right ? kept.right : kept.left, run.budget));
+    ADJOIN_ASSIGN_OR_RETURN(columns[static_cast<size_t>(c)],
+                            TakeRows(*table.column(from.column), rows_of(from.right), run));
     return absl::OkStatus();
   };
   const auto n = static_cast<int64_t>(columns.size());
@@ -163,8 +152,7 @@ absl::StatusOr<TableRef> MaterializePairsSink::Finish(SharedState& shared, RunSt
   } else {
     for (int64_t c = 0; c < n; ++c) ADJOIN_RETURN_IF_ERROR(gather(c));
   }
-  return Table::MakeUnchecked(spec_.schema, std::move(columns),
-                              static_cast<int64_t>(kept.left.size()));
+  return Table::MakeUnchecked(spec_.schema, std::move(columns), pairs->num_rows());
 }
 
 absl::Status ViewStep::Run(RunState& state) const {

@@ -61,12 +61,29 @@ class Source {
   virtual std::string Describe() const = 0;
 };
 
+struct Branch;
+
+// An operator whose state is in files.
+class SpilledOperator {
+ public:
+  virtual ~SpilledOperator() = default;
+  virtual double expansion() const = 0;  // what the state in memory would say
+  // Runs `before`, which counts its blocks from `first_block` on, through the operator. The source
+  // of what comes out has the same blocks, rows and batches as in memory.
+  virtual absl::StatusOr<std::shared_ptr<const Source>> Run(const Branch& before,
+                                                            int64_t first_block,
+                                                            RunState& run) const = 0;
+};
+
 class StreamOperator {
  public:
   virtual ~StreamOperator() = default;
   // Null where a run shares nothing.
   virtual absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run,
                                                             const PipelineOptions& options) const;
+  // The same with state that memory has no room for; null where that cannot be.
+  virtual absl::StatusOr<std::unique_ptr<SpilledOperator>> OpenSpilled(
+      RunState& run, const PipelineOptions& options) const;
   virtual std::unique_ptr<LocalState> MakeLocal(const SharedState* shared, const RunState& run,
                                                 const PipelineOptions& options) const = 0;
   // Called before the first batch of each block; `block` counts through the whole pipeline.
@@ -91,6 +108,11 @@ class PipelineSink {
   virtual absl::Status Merge(std::unique_ptr<LocalState> block, SharedState& shared,
                              bool* done) const = 0;
   virtual absl::StatusOr<TableRef> Finish(SharedState& shared, RunState& run) const = 0;
+  // Whether RunSpilled can do all of the above with state that memory has no room for. `branches`
+  // have the blocks that the sink would have had.
+  virtual bool CanSpill() const { return false; }
+  virtual absl::StatusOr<TableRef> RunSpilled(const std::vector<Branch>& branches, RunState& run,
+                                              const PipelineOptions& options) const;
   virtual std::string Describe() const = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "ops/column_access.h"
 #include "ops/key_table.h"
 #include "ops/materialize.h"
+#include "ops/stored_rows.h"
 
 namespace adjoin {
 namespace {
@@ -23,12 +24,11 @@ class AllRows {
  public:
   AllRows(const RecursionSpec& spec, const RunState& run, int64_t batch_rows)
       : spec_(spec),
-        budget_(run.budget),
+        run_(run),
         batch_rows_(batch_rows),
         charge_(run.budget),
-        seen_(TypesOf(spec.schema)) {
-    for (const Field& field : spec.schema.fields) columns_.emplace_back(field.type);
-  }
+        seen_(TypesOf(spec.schema)),
+        stored_(spec.schema, run) {}
 
   // Adds a table's rows, where the recursion is distinct those not seen before; gives those.
   absl::StatusOr<TableRef> Add(const TableRef& table) {
@@ -37,35 +37,27 @@ class AllRows {
       ADJOIN_ASSIGN_OR_RETURN(fresh, Unseen(*table));
     }
     BatchArena arena;
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      ColumnChunk chunk(spec_.schema.fields[c].type);
+    std::vector<ColumnChunk> chunks;
+    for (size_t c = 0; c < spec_.schema.fields.size(); ++c) {
+      ColumnChunk& chunk = chunks.emplace_back(spec_.schema.fields[c].type);
       for (int64_t begin = 0; begin < fresh->num_rows(); begin += batch_rows_) {
         const int64_t n = std::min(batch_rows_, fresh->num_rows() - begin);
         arena.Reset();
         chunk.Append(ReadColumn(*fresh->column(static_cast<int>(c)), begin, n, arena), n);
       }
-      ADJOIN_RETURN_IF_ERROR(charge_.Add(chunk.bytes()));
-      columns_[c].Add(std::move(chunk));
     }
-    rows_ += fresh->num_rows();
+    ADJOIN_RETURN_IF_ERROR(stored_.Add(std::move(chunks), fresh->num_rows()));
     return fresh;
   }
 
-  absl::StatusOr<TableRef> Finish() {
-    std::vector<ColumnRef> columns;
-    for (ColumnAssembler& assembler : columns_) {
-      ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, assembler.Finish(budget_));
-      columns.push_back(std::move(column));
-    }
-    return Table::MakeUnchecked(spec_.schema, std::move(columns), rows_);
-  }
+  absl::StatusOr<TableRef> Finish() { return stored_.Finish(); }
 
  private:
   absl::StatusOr<TableRef> Unseen(const Table& table) {
     std::vector<int64_t> rows;
     std::vector<int64_t> ids(static_cast<size_t>(batch_rows_));
     BatchArena arena;
-    std::vector<Vector> keys(columns_.size());
+    std::vector<Vector> keys(spec_.schema.fields.size());
     for (int64_t begin = 0; begin < table.num_rows(); begin += batch_rows_) {
       const int64_t n = std::min(batch_rows_, table.num_rows() - begin);
       arena.Reset();
@@ -82,19 +74,18 @@ class AllRows {
     ADJOIN_RETURN_IF_ERROR(charge_.Add(static_cast<int64_t>(rows.size()) * 16 * std::ssize(keys)));
     std::vector<ColumnRef> columns;
     for (int c = 0; c < table.num_columns(); ++c) {
-      ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, TakeRows(*table.column(c), rows, budget_));
+      ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, TakeRows(*table.column(c), rows, run_));
       columns.push_back(std::move(column));
     }
     return Table::MakeUnchecked(spec_.schema, std::move(columns), std::ssize(rows));
   }
 
   const RecursionSpec& spec_;
-  const std::shared_ptr<MemoryBudget> budget_;
+  const RunState& run_;
   const int64_t batch_rows_;
-  BudgetCharge charge_;
+  BudgetCharge charge_;  // of what was seen, roughly
   KeyTable seen_;
-  std::vector<ColumnAssembler> columns_;
-  int64_t rows_ = 0;
+  StoredRows stored_;
 };
 
 }  // namespace

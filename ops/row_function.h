@@ -1,6 +1,6 @@
-// Scalar functions that C++ computes row by row: of text, dates and intervals. Such a function is
-// an ordinary one, `int32_t Length(std::string_view)`, and its SQL signature is read off its type:
-// kRowFunction<Length>.
+// Scalar functions that C++ computes row by row: of text, dates, intervals and NUMERIC. Such a
+// function is an ordinary one, `int32_t Length(std::string_view)`, and its SQL signature is read
+// off its type: kRowFunction<Length>.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +51,13 @@ struct SqlType;
 template <>
 struct SqlType<bool> : SqlTypeIs<TypeId::kBool, uint8_t> {};
 template <>
+struct SqlType<int16_t> : SqlTypeIs<TypeId::kInt16, int16_t> {};
+template <>
 struct SqlType<int32_t> : SqlTypeIs<TypeId::kInt32, int32_t> {};
 template <>
 struct SqlType<int64_t> : SqlTypeIs<TypeId::kInt64, int64_t> {};
+template <>
+struct SqlType<float> : SqlTypeIs<TypeId::kFloat32, float> {};
 template <>
 struct SqlType<double> : SqlTypeIs<TypeId::kFloat64, double> {};
 template <>
@@ -64,6 +68,8 @@ template <>
 struct SqlType<Timestamp> : SqlTypeIs<TypeId::kTimestamp, Timestamp> {};
 template <>
 struct SqlType<Interval> : SqlTypeIs<TypeId::kInterval, Interval> {};
+template <>
+struct SqlType<Decimal> : SqlTypeIs<TypeId::kDecimal, Decimal> {};
 
 namespace row_function_internal {
 

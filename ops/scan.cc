@@ -59,6 +59,8 @@ Value SingleValue(const CompiledExpr& exprs, const ExprScratch& scratch, int out
       return Value::Text(std::string(*v.as<std::string_view>()));
     case TypeId::kInterval:
       return Value::Of(*v.as<Interval>());
+    case TypeId::kDecimal:
+      return Value::Of(*v.as<Decimal>());
   }
   return Value();
 }

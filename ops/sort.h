@@ -1,4 +1,4 @@
-// ORDER BY: a stable sort of a stored relation.
+// ORDER BY: a stable sort of a stored relation; where it has no room, by sorted runs in files.
 #pragma once
 
 #include <string>
@@ -26,9 +26,14 @@ class SortStep final : public Step {
   std::string Describe() const override;
 
  private:
+  absl::StatusOr<TableRef> SortInMemory(const Table& table, RunState& state) const;
   SortSpec spec_;
   int out_slot_;
   PipelineOptions options_;
 };
+
+// The same rows in the same order, from runs of as many as have room, sorted and then merged.
+absl::StatusOr<TableRef> SortInFiles(const SortSpec& spec, const Table& table, RunState& run,
+                                     const PipelineOptions& options);
 
 }  // namespace adjoin

@@ -55,11 +55,29 @@ void RankCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
   }
 }
 
+// Coefficients at the one scale that all values have; false where there is none, or 64 bits are too
+// few.
+bool CoefficientCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
+  const auto* values = key.as<Decimal>();
+  int scale = -1;
+  for (int64_t r = 0; r < rows; ++r) {
+    if (key.is_null(r)) continue;
+    const __int128 coefficient = values[r].coefficient();
+    if (scale < 0) scale = values[r].scale();
+    if (values[r].scale() != scale || coefficient != static_cast<int64_t>(coefficient))
+      return false;
+    codes[r] = CodeOf(static_cast<int64_t>(coefficient));
+  }
+  return true;
+}
+
 void ValueCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
   WithElementType(key.type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, std::string_view>) {
       TextCodes(key, rows, codes);
+    } else if constexpr (std::is_same_v<T, Decimal>) {
+      if (!CoefficientCodes(key, rows, codes)) RankCodes<T>(key, rows, codes);
     } else if constexpr (!std::is_arithmetic_v<T>) {
       RankCodes<T>(key, rows, codes);
     } else {
@@ -91,6 +109,12 @@ SortCodes::SortCodes(std::span<const Vector> keys, std::span<const SortOrder> or
     }
     Add(std::move(codes));
   }
+}
+
+int64_t SortCodes::BytesARow(std::span<const Vector> keys) {
+  int64_t bytes = 0;
+  for (const Vector& key : keys) bytes += key.valid == nullptr ? 8 : 16;
+  return bytes;
 }
 
 // Codes that are all the same decide nothing.

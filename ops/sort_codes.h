@@ -27,6 +27,8 @@ class SortCodes {
  public:
   // `orders` may be shorter than `keys`: ascending, NULLs last.
   SortCodes(std::span<const Vector> keys, std::span<const SortOrder> orders, int64_t rows);
+  // What the codes of a row take at most.
+  static int64_t BytesARow(std::span<const Vector> keys);
   bool Equal(int64_t a, int64_t b) const {
     for (const auto& column : columns_) {
       if (column[a] != column[b]) return false;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "engine/date_time.h"
+#include "engine/decimal.h"
 #include "kernels/element_type.h"
 
 namespace adjoin {
@@ -28,6 +29,8 @@ constexpr int64_t VectorWidth(TypeId type) {
       return 8;
     case TypeId::kInterval:
       return sizeof(Interval);
+    case TypeId::kDecimal:
+      return sizeof(Decimal);
     case TypeId::kText:
       return sizeof(std::string_view);
   }
@@ -75,11 +78,13 @@ decltype(auto) WithElementType(TypeId type, F&& f) {
       return f(std::string_view{});
     case TypeId::kInterval:
       return f(Interval{});
+    case TypeId::kDecimal:
+      return f(Decimal{});
   }
   __builtin_unreachable();
 }
 
-// A std::string_view or an Interval that is moved without looking into it.
+// A std::string_view, an Interval or a Decimal that is moved without looking into it.
 struct [[gnu::may_alias]] SixteenBytes {
   uint64_t words[2];
 };

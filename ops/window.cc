@@ -5,7 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
-#include "ops/column_access.h"
+#include "ops/budget_charge.h"
+#include "ops/column_file.h"
 #include "ops/materialize.h"
 #include "ops/window_call.h"
 
@@ -70,7 +71,7 @@ absl::StatusOr<ColumnRef> AggregatePartitions(const WindowCallSpec& call,
   ADJOIN_ASSIGN_OR_RETURN(const Vector values, accumulator->Result(0, partitions.count, arena));
   ADJOIN_ASSIGN_OR_RETURN(const ColumnRef column,
                           MakeColumn(values, partitions.count, state.budget));
-  return TakeRows(*column, partitions.ids, state.budget);
+  return TakeRows(*column, partitions.ids, state);
 }
 
 bool ReadsFrame(WindowKind kind) {
@@ -92,52 +93,45 @@ bool NeedsPeers(const WindowSpec& spec) {
   });
 }
 
-}  // namespace
-
-absl::Status WindowStep::Run(RunState& state) const {
-  ADJOIN_ASSIGN_OR_RETURN(const TableRef table, spec_.relation.Resolve(state));
-  const int64_t rows = table->num_rows();
-  ADJOIN_ASSIGN_OR_RETURN(const std::vector<FlatColumn> flat,
-                          EvaluateOverTable(spec_.exprs, *table, state, options_));
-  const std::vector<Vector> exprs = VectorsOf(flat);
-  const std::span<const Vector> keys(exprs);
-  const PartitionIds partitions =
-      FindPartitions(keys.first(spec_.num_partition), rows, options_.batch_rows);
-  std::vector<ColumnRef> columns;
-  for (int c : spec_.columns) columns.push_back(table->column(c));
-  if (rows > 0 && IsGroupBy(spec_)) {
-    for (const WindowCallSpec& call : spec_.calls) {
-      ADJOIN_ASSIGN_OR_RETURN(ColumnRef column,
-                              AggregatePartitions(call, partitions, exprs, state));
-      columns.push_back(std::move(column));
-    }
-  } else {
-    ADJOIN_RETURN_IF_ERROR(ComputeCalls(partitions, exprs, state, columns));
+// Bytes a row of what computing the calls takes beside the values of expressions: partitions and
+// order; peers; results; the items of one call's frames, which may all be of one partition.
+int64_t BytesARow(const WindowSpec& spec, std::span<const Vector> order) {
+  int64_t bytes = 24 + SortCodes::BytesARow(order) + (NeedsPeers(spec) ? 12 : 0);
+  int64_t fold = 0;
+  for (const WindowCallSpec& call : spec.calls) {
+    bytes += VectorWidth(call.result) + 1;
+    if (call.kind == WindowKind::kStringAgg) bytes += static_cast<int64_t>(sizeof(std::string));
+    if (AggregateOf(call.kind).has_value()) fold = 32;
   }
-  SetRelation(state, out_slot_, Table::MakeUnchecked(spec_.schema, std::move(columns), rows));
-  return absl::OkStatus();
+  return bytes + fold;
 }
 
-absl::Status WindowStep::ComputeCalls(const PartitionIds& partitions,
-                                      const std::vector<Vector>& exprs, RunState& state,
-                                      std::vector<ColumnRef>& columns) const {
+absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowSpec& spec,
+                                                    const PartitionIds& partitions,
+                                                    const std::vector<Vector>& exprs,
+                                                    RunState& state,
+                                                    const PipelineOptions& options) {
   const auto rows = static_cast<int64_t>(partitions.ids.size());
   const auto keys = std::span<const Vector>(exprs);
-  const SortCodes codes(keys.subspan(spec_.num_partition, spec_.num_order), spec_.orders, rows);
-  WindowOrder order(partitions, codes, options_.morsel_rows);
+  const auto order_keys =
+      keys.subspan(static_cast<size_t>(spec.num_partition), static_cast<size_t>(spec.num_order));
+  BudgetCharge charge(state.budget);
+  ADJOIN_RETURN_IF_ERROR(charge.Add(BytesARow(spec, order_keys) * rows));
+  const SortCodes codes(order_keys, spec.orders, rows);
+  WindowOrder order(partitions, codes, options.morsel_rows);
   std::vector<std::unique_ptr<WindowColumn>> results;
-  for (const WindowCallSpec& call : spec_.calls) {
+  for (const WindowCallSpec& call : spec.calls) {
     results.push_back(std::make_unique<WindowColumn>(call, exprs, rows));
   }
-  const bool by_distance = spec_.frame.mode == WindowFrameMode::kRange && spec_.num_order == 1;
-  const Vector* range_key = by_distance ? &exprs[spec_.num_partition] : nullptr;
-  const bool descending = by_distance && spec_.orders[0].descending;
-  const SortCodes* peers = NeedsPeers(spec_) ? &codes : nullptr;
+  const bool by_distance = spec.frame.mode == WindowFrameMode::kRange && spec.num_order == 1;
+  const Vector* range_key = by_distance ? &exprs[spec.num_partition] : nullptr;
+  const bool descending = by_distance && spec.orders[0].descending;
+  const SortCodes* peers = NeedsPeers(spec) ? &codes : nullptr;
   const auto body = [&](int64_t task) -> absl::Status {
     if (state.control != nullptr) ADJOIN_RETURN_IF_ERROR(state.control->Check());
     return order.RunTask(task, [&](std::span<const int64_t> members) -> absl::Status {
       const WindowPartition partition(members, peers, range_key, descending);
-      for (auto& result : results) ADJOIN_RETURN_IF_ERROR(result->Compute(spec_.frame, partition));
+      for (auto& result : results) ADJOIN_RETURN_IF_ERROR(result->Compute(spec.frame, partition));
       return absl::OkStatus();
     });
   };
@@ -146,10 +140,50 @@ absl::Status WindowStep::ComputeCalls(const PartitionIds& partitions,
   } else {
     for (int64_t task = 0; task < order.num_tasks(); ++task) ADJOIN_RETURN_IF_ERROR(body(task));
   }
+  std::vector<ColumnRef> columns;
   for (auto& result : results) {
     ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, MakeColumn(result->Result(), rows, state.budget));
     columns.push_back(std::move(column));
   }
+  return columns;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowSpec& spec, const Table& table,
+                                                     RunState& run,
+                                                     const PipelineOptions& options) {
+  const int64_t rows = table.num_rows();
+  ADJOIN_ASSIGN_OR_RETURN(const std::vector<FlatColumn> flat,
+                          EvaluateOverTable(spec.exprs, table, run, options));
+  const std::vector<Vector> exprs = VectorsOf(flat);
+  BudgetCharge charge(run.budget);
+  ADJOIN_RETURN_IF_ERROR(charge.Add(8 * rows));
+  const PartitionIds partitions =
+      FindPartitions(std::span<const Vector>(exprs).first(static_cast<size_t>(spec.num_partition)),
+                     rows, options.batch_rows);
+  if (rows == 0 || !IsGroupBy(spec)) return ComputeCalls(spec, partitions, exprs, run, options);
+  std::vector<ColumnRef> columns;
+  for (const WindowCallSpec& call : spec.calls) {
+    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, AggregatePartitions(call, partitions, exprs, run));
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+absl::Status WindowStep::Run(RunState& state) const {
+  ADJOIN_ASSIGN_OR_RETURN(const TableRef table, spec_.relation.Resolve(state));
+  const bool spills = state.spill->enabled() && spec_.num_partition > 0;
+  absl::StatusOr<std::vector<ColumnRef>> calls;
+  if (!spills || !state.spill->forced) calls = ComputeWindow(spec_, *table, state, options_);
+  if (spills && (state.spill->forced || IsOutOfMemory(calls.status())))
+    calls = ComputeWindowInFiles(spec_, *table, state, options_);
+  ADJOIN_RETURN_IF_ERROR(calls.status());
+  std::vector<ColumnRef> columns;
+  for (int c : spec_.columns) columns.push_back(table->column(c));
+  columns.insert(columns.end(), calls->begin(), calls->end());
+  SetRelation(state, out_slot_,
+              Table::MakeUnchecked(spec_.schema, std::move(columns), table->num_rows()));
   return absl::OkStatus();
 }
 

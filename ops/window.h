@@ -35,7 +35,7 @@ struct WindowSpec {
 
 // Output rows are the relation's, in its order. Partitions are computed side by side on the pool;
 // aggregates of whole partitions without an order are a group-by whose groups are given back to
-// the rows.
+// the rows. Where a relation has no room, its partitions are computed a few at a time.
 class WindowStep final : public Step {
  public:
   WindowStep(WindowSpec spec, int out_slot, PipelineOptions options)
@@ -44,12 +44,19 @@ class WindowStep final : public Step {
   std::string Describe() const override;
 
  private:
-  // Appends a column for each call.
-  absl::Status ComputeCalls(const PartitionIds& partitions, const std::vector<Vector>& exprs,
-                            RunState& state, std::vector<ColumnRef>& columns) const;
   WindowSpec spec_;
   int out_slot_;
   PipelineOptions options_;
 };
+
+// A column for each call, for all rows of a table that has the relation's columns.
+absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowSpec& spec, const Table& table,
+                                                     RunState& run, const PipelineOptions& options);
+
+// The same, of the relation: rows are cut by a hash of the partition keys, and the parts' results
+// merged in the rows' order. 53200 where one partition has no room, or there are no keys.
+absl::StatusOr<std::vector<ColumnRef>> ComputeWindowInFiles(const WindowSpec& spec,
+                                                            const Table& table, RunState& run,
+                                                            const PipelineOptions& options);
 
 }  // namespace adjoin

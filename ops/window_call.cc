@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/decimal_functions.h"
 #include "engine/status.h"
 #include "engine/types.h"
 #include "ops/centred_sum.h"
@@ -367,6 +368,8 @@ absl::Status WindowColumn::ComputeAggregate(const WindowFrameSpec& frame,
     }
     if constexpr (std::is_arithmetic_v<T>) {
       return Sum<T>(frame, partition);
+    } else if constexpr (std::is_same_v<T, Decimal>) {
+      return SumDecimals(frame, partition);
     } else {
       return SqlError(sqlstate::kInternalError, "SUM of what has no sum");
     }
@@ -420,6 +423,33 @@ absl::Status WindowColumn::Sum(const WindowFrameSpec& frame, const WindowPartiti
       return finish(partition.row(i), sum, counts.In(parts, count));
     });
   }
+}
+
+// Folds of the frame's own rows, as the scale of a sum is the largest of its values'.
+absl::Status WindowColumn::SumDecimals(const WindowFrameSpec& frame,
+                                       const WindowPartition& partition) {
+  struct Merge {
+    DecimalSum operator()(DecimalSum a, const DecimalSum& b) const { return a.Add(b), a; }
+  };
+  const Counts counts(RunningCounts(partition));
+  const auto* x = exprs_[spec_.arg].as<Decimal>();
+  std::vector<DecimalSum> items(static_cast<size_t>(partition.size()));
+  for (int64_t i = 0; i < partition.size(); ++i) {
+    if (counts.IsTaken(i)) items[i].Add(x[partition.row(i)]);
+  }
+  RangeFold<DecimalSum, Merge> fold(std::move(items), FixedRows(frame, partition.size()));
+  const auto in_frame = [&](int64_t i, const PositionRange* parts, int count) -> absl::Status {
+    const int64_t row = partition.row(i);
+    const int64_t rows = counts.In(parts, count);
+    if (rows == 0) return SetNull(row), absl::OkStatus();
+    DecimalSum sum;
+    for (int p = 0; p < count; ++p) sum.Add(fold.Fold(parts[p].begin, parts[p].end));
+    ADJOIN_ASSIGN_OR_RETURN(const Decimal value,
+                            spec_.kind == WindowKind::kAvg ? sum.Average(rows) : sum.Total());
+    Put<Decimal>(row, value);
+    return absl::OkStatus();
+  };
+  return ForEachFrame(frame, partition, in_frame);
 }
 
 template <typename T>

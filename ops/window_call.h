@@ -35,6 +35,7 @@ class WindowColumn {
   void Repeat(const WindowPartition& partition);
   template <typename T>
   absl::Status Sum(const WindowFrameSpec& frame, const WindowPartition& partition);
+  absl::Status SumDecimals(const WindowFrameSpec& frame, const WindowPartition& partition);
   template <typename T>
   void MinMax(const WindowFrameSpec& frame, const WindowPartition& partition);
   std::vector<int64_t> RunningCounts(const WindowPartition& partition) const;

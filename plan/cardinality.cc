@@ -28,17 +28,30 @@ const Expr& WithoutCasts(const ExprRef& expr) {
 double NumberOr(const Expr& e, double otherwise) {
   if (e.kind != ExprKind::kConstant) return otherwise;
   if (e.constant.is_int()) return static_cast<double>(e.constant.as_int());
+  if (e.constant.is_decimal()) return static_cast<double>(e.constant.as_decimal());
   return e.constant.is_float() ? e.constant.as_float() : otherwise;
 }
 
 }  // namespace
 
 double Cardinality::Rows(const NodeRef& node) {
-  const auto known = rows_.find(node.get());
-  if (known != rows_.end()) return known->second;
-  const double rows = OfOperator(node);
-  rows_[node.get()] = rows;
-  return rows;
+  std::vector<NodeRef> open = {node};  // no recursion: plans may be very deep
+  while (!open.empty()) {
+    const NodeRef at = open.back();
+    const size_t before = open.size();
+    if (!rows_.contains(at.get())) {
+      for (const NodeRef& input : at->inputs) {
+        if (!rows_.contains(input.get())) open.push_back(input);
+      }
+    }
+    if (open.size() > before) continue;
+    open.pop_back();
+    if (!rows_.contains(at.get())) {
+      const double rows = OfOperator(at);
+      rows_[at.get()] = rows;
+    }
+  }
+  return rows_.at(node.get());
 }
 
 double Cardinality::OfOperator(const NodeRef& node) {
@@ -51,16 +64,24 @@ double Cardinality::OfOperator(const NodeRef& node) {
   if (const auto* join = std::get_if<Join>(&node->op)) return OfJoin(node, *join);
   if (const auto* group = std::get_if<GroupBy>(&node->op))
     return OfGroups(node->inputs[0], group->keys);
+  if (const auto* p = std::get_if<SparseProduct>(&node->op)) return OfProduct(node, p->on, p->keys);
   return RowsFromInputs(*node, [&](size_t i) { return Rows(node->inputs[i]); });
+}
+
+double Cardinality::Pairs(const NodeRef& left, const NodeRef& right,
+                          const std::vector<JoinKey>& keys) {
+  double pairs = Rows(left) * Rows(right);
+  for (const JoinKey& key : keys)
+    pairs /= std::max({Distinct(left, key.left), Distinct(right, key.right), 1.0});
+  return pairs;
 }
 
 double Cardinality::OfJoin(const NodeRef& node, const Join& join) {
   const NodeRef &left = node->inputs[0], &right = node->inputs[1];
   const double l = Rows(left), r = Rows(right);
-  double pairs = l * r, matched = 1;  // the share of left rows that have a match
+  double pairs = Pairs(left, right, join.keys), matched = 1;  // of left rows that have a match
   for (const JoinKey& key : join.keys) {
     const double a = Distinct(left, key.left), b = Distinct(right, key.right);
-    pairs /= std::max({a, b, 1.0});
     matched = std::min(matched, b / std::max(a, 1.0));
   }
   // Keys of several columns often determine each other.
@@ -89,6 +110,17 @@ double Cardinality::OfGroups(const NodeRef& node, const std::vector<ExprRef>& ke
   return keys.empty() ? 1 : std::min(groups, Rows(node));
 }
 
+double Cardinality::OfProduct(const NodeRef& node, const std::vector<JoinKey>& on,
+                              const std::vector<ContractionKey>& keys) {
+  double groups = 1;
+  for (const ContractionKey& key : keys) {
+    const NodeRef& side = node->inputs[static_cast<size_t>(key.side)];
+    groups *= std::max(
+        Distinct(side, ColumnExpr(key.column, side->types[static_cast<size_t>(key.column)])), 1.0);
+  }
+  return std::min(groups, Pairs(node->inputs[0], node->inputs[1], on));
+}
+
 // Follows a column down to the base table that it is of.
 ColumnStatistics Cardinality::Statistics(const NodeRef& node, int column) const {
   const Node* at = node.get();
@@ -107,11 +139,17 @@ ColumnStatistics Cardinality::Statistics(const NodeRef& node, int column) const 
       const Expr& e = WithoutCasts(group->keys[static_cast<size_t>(column)]);
       if (e.kind != ExprKind::kColumn) return {};
       column = e.index;
-    } else if (std::holds_alternative<Join>(at->op)) {
+    } else if (const auto* sparse = std::get_if<SparseProduct>(&at->op)) {
+      if (static_cast<size_t>(column) >= sparse->keys.size()) return {};
+      input = static_cast<size_t>(sparse->keys[static_cast<size_t>(column)].side);
+      column = sparse->keys[static_cast<size_t>(column)].column;
+    } else if (std::holds_alternative<Join>(at->op) || std::holds_alternative<Lookup>(at->op)) {
       if (column >= at->inputs[0]->width()) {
         column -= at->inputs[0]->width();
         input = 1;
       }
+    } else if (std::holds_alternative<RowId>(at->op) || std::holds_alternative<Collect>(at->op)) {
+      if (column >= at->inputs[0]->width()) return {};
     } else if (!std::holds_alternative<Filter>(at->op) && !std::holds_alternative<Sort>(at->op) &&
                !std::holds_alternative<Limit>(at->op)) {
       return {};

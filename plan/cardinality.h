@@ -17,17 +17,20 @@ using TableOf = std::function<TableRef(const Scan& scan)>;
 class Cardinality {
  public:
   explicit Cardinality(TableOf table_of) : table_of_(std::move(table_of)) {}
-  // REQUIRES: its inputs' have been asked for, as plans may be too deep to ask on.
   double Rows(const NodeRef& node);
   // Values of an expression over the node's columns, NULL left out; at most its rows.
   double Distinct(const NodeRef& node, const ExprRef& expr);
   // The share of the node's rows for which the predicate over its columns is TRUE.
   double Selectivity(const NodeRef& node, const ExprRef& predicate);
+  // Of an inner join by these keys alone.
+  double Pairs(const NodeRef& left, const NodeRef& right, const std::vector<JoinKey>& keys);
 
  private:
   ColumnStatistics Statistics(const NodeRef& node, int column) const;
   double OfOperator(const NodeRef& node);
   double OfJoin(const NodeRef& node, const Join& join);
+  double OfProduct(const NodeRef& node, const std::vector<JoinKey>& on,
+                   const std::vector<ContractionKey>& keys);
   double OfGroups(const NodeRef& node, const std::vector<ExprRef>& keys);
   double OfCall(const NodeRef& node, const Expr& call);
   double Below(const NodeRef& node, const ExprRef& less, const ExprRef& more);

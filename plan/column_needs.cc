@@ -57,6 +57,12 @@ class NeedsMarker {
     for (const ContractionKey& key : c.keys) Mark(static_cast<size_t>(key.side), key.column);
     Read(0, c.left_factor), Read(1, c.right_factor);
   }
+  void operator()(const SparseProduct& p) {
+    for (const JoinKey& key : p.on) Read(0, key.left), Read(1, key.right);
+    for (const ContractionKey& key : p.keys) Mark(static_cast<size_t>(key.side), key.column);
+    for (const ExprRef& factor : p.left_factors) Read(0, factor);
+    for (const ExprRef& factor : p.right_factors) Read(1, factor);
+  }
   void operator()(const RowId&) { Pass(0, 0); }
   void operator()(const Lookup& l) {
     PassPair();

@@ -62,7 +62,8 @@ void CollectConjuncts(const ExprRef& e, std::vector<ExprRef>& out) {
 
 std::string ConstantText(const Expr& e) {
   if (e.constant.is_null()) return "NULL";
-  if (!IsArrayType(e.type)) return absl::StrCat("'", ToText(e.constant, e.type), "'");
+  if (e.type != TypeId::kBool && !IsNumeric(e.type))
+    return absl::StrCat("'", ToText(e.constant, e.type), "'");
   if (e.type == TypeId::kBool) return e.constant.as_bool() ? "true" : "false";
   return ToText(e.constant, e.type);
 }

@@ -80,6 +80,12 @@ struct KeyMaker {
     for (const ContractionKey& k : c.keys) key.Add(k.side), key.Add(k.column);
     key.Add(c.left_factor), key.Add(c.right_factor), key.Add(c.count);
   }
+  void operator()(const SparseProduct& p) {
+    key.Add(p.on), key.Add(p.keys.size());
+    for (const ContractionKey& k : p.keys) key.Add(k.side), key.Add(k.column);
+    key.Add(p.left_factors), key.Add(p.right_factors), key.Add(p.sums.size());
+    for (const SparseProduct::Sum& s : p.sums) key.Add(s.left), key.Add(s.right);
+  }
   void operator()(const RowId&) {}
   void operator()(const Lookup& l) { key.Add(l.left_keys), key.Add(l.right_keys); }
   void operator()(const Collect& c) {
@@ -189,6 +195,21 @@ struct OutputMaker {
     }
     out.Append(c.left_factor->type, "sum");
     if (c.count) out.Append(TypeId::kInt64, "count");
+  }
+  void operator()(const SparseProduct& p) {
+    for (const ContractionKey& k : p.keys) {
+      const size_t column = static_cast<size_t>(k.column);
+      out.Append(in(k.side).types[column], in(k.side).names[column]);
+    }
+    for (const SparseProduct::Sum& s : p.sums) {
+      if (s.left < 0 && s.right < 0) {
+        out.Append(TypeId::kInt64, "count");
+      } else {
+        const ExprRef& factor = s.left >= 0 ? p.left_factors[static_cast<size_t>(s.left)]
+                                            : p.right_factors[static_cast<size_t>(s.right)];
+        out.Append(factor->type, "sum");
+      }
+    }
   }
   void operator()(const RowId&) {
     out.Append(in(0));
@@ -353,6 +374,25 @@ struct Describer {
                      ToString(c.right_factor, n.inputs[1]->names), "; ", KeyList(c.on, n));
     if (c.mask != nullptr) absl::StrAppend(&out, "; ", ToString(c.mask, BothNames(n)));
     return absl::StrCat(out, c.count ? "; count" : "", "]");
+  }
+  std::string operator()(const SparseProduct& p) const {
+    std::string out = "SparseProduct[";
+    for (const ContractionKey& k : p.keys) {
+      const auto& names = n.inputs[static_cast<size_t>(k.side)]->names;
+      absl::StrAppend(&out, names[static_cast<size_t>(k.column)], ", ");
+    }
+    for (const SparseProduct::Sum& s : p.sums) {
+      std::vector<std::string> factors;
+      if (s.left >= 0)
+        factors.push_back(ToString(p.left_factors[static_cast<size_t>(s.left)], in()));
+      if (s.right >= 0)
+        factors.push_back(
+            ToString(p.right_factors[static_cast<size_t>(s.right)], n.inputs[1]->names));
+      absl::StrAppend(&out, factors.empty() ? "COUNT(*)" : "SUM ", absl::StrJoin(factors, " * "),
+                      ", ");
+    }
+    out.resize(out.size() - 2);
+    return absl::StrCat(out, "; ", KeyList(p.on, n), "]");
   }
   std::string operator()(const RowId&) const { return "RowId"; }
   std::string operator()(const Lookup& l) const {

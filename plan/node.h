@@ -129,6 +129,19 @@ struct Contraction {
   ExprRef right_factor;  // over right columns; same type
   bool count = false;
 };
+// Sums of products over the pairs of an inner join, by group, as the products of sparse matrices
+// that they are: made when the program is, of a GroupBy or a Contraction
+// (rules/sparse_products.cc). Output: keys, then the sums (NULL where every product is NULL).
+// Groups in first-seen order of the left's keys, then of the right's; sums in the order of pairs.
+struct SparseProduct {
+  std::vector<JoinKey> on;
+  std::vector<ContractionKey> keys;                  // of the left at least one
+  std::vector<ExprRef> left_factors, right_factors;  // of one type: REAL or DOUBLE PRECISION
+  struct Sum {
+    int left = -1, right = -1;  // factors; -1: 1. Without either: COUNT(*)
+  };
+  std::vector<Sum> sums;
+};
 // Input's columns, then BIGINT "row id": distinct for each row, ascending.
 struct RowId {};
 // For each left row the right row with equal keys (NULL-safe), NULLs where none. REQUIRES: right
@@ -178,8 +191,8 @@ struct RecursionInput {
 };
 
 using Operator = std::variant<Scan, Values, Series, Filter, Project, Join, GroupBy, Window, Sort,
-                              Limit, UnionAll, Contraction, RowId, Lookup, Collect, Require,
-                              Derivative, Recursion, RecursionInput>;
+                              Limit, UnionAll, Contraction, SparseProduct, RowId, Lookup, Collect,
+                              Require, Derivative, Recursion, RecursionInput>;
 
 struct Node {
   Operator op;

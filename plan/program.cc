@@ -9,11 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/table_version.h"
+#include "engine/text.h"
+#include "ops/column_file.h"
 #include "ops/grid_rows.h"
 #include "plan/array_epilogues.h"
 #include "plan/array_steps.h"
 #include "plan/grid.h"
 #include "plan/lower_rows.h"
+#include "plan/rules.h"
 
 namespace adjoin {
 namespace {
@@ -78,6 +81,7 @@ bool CanBeRows(const GridRelation& r) {
 
 struct Program::Impl {
   uint64_t id = NextTableVersion();
+  Planner planner;  // of what is rewritten for Rows
   std::vector<NodeRef> plans;
   std::vector<Sink> sinks;
   std::vector<int> slots;  // by output; -1: in place
@@ -99,6 +103,11 @@ struct Program::Impl {
   std::vector<Stage> stages;
   bool once_ran = false;
   std::vector<double> step_ms;  // of the last run that was timed
+  struct StepMemory {
+    int64_t peak = 0, spilled = 0;
+  };
+  std::vector<StepMemory> step_memory;                         // of the same
+  int64_t used_before = 0, peak_bytes = 0, spilled_bytes = 0;  // of the last run
   std::vector<SlotNode> slot_nodes;
   absl::flat_hash_map<int, int64_t> known_rows;  // by Node::id, of grids without a mask
   int64_t runs = 0;
@@ -109,6 +118,8 @@ struct Program::Impl {
   absl::Status AllocateScratch(RunState& state) const;
   void BindInputs(RunState& state) const;
   absl::Status RunSteps(RunState& state);
+  void StartMemory(RunState& state);
+  void NoteMemory(const RunState& state);
   absl::Status RunTiles(RunState& state, const Tiling& tiling, bool timed);
   void RunStage(RunState& state, const Stage& stage, bool timed);
   void NoteSteps(RunState& state, size_t first, size_t last, double start_ms) const;
@@ -141,6 +152,7 @@ class Builder {
   void FindFrontier(const std::vector<NodeRef>& roots);
   std::vector<int> ResultArrays() const;
   std::vector<int> ArrayRoots() const;
+  std::vector<NodeRef> WithSparseProducts(std::vector<NodeRef> roots);
   std::unique_ptr<Step> MaterializeStep(const Provided& p, const ArrayProgram& arrays);
   int DenseCopy(const GridRelation& r, const AxisArray& a);
 
@@ -275,6 +287,29 @@ std::vector<int> Builder::ArrayRoots() const {
   return roots;
 }
 
+// What is left for Rows, with sparse products in it.
+std::vector<NodeRef> Builder::WithSparseProducts(std::vector<NodeRef> roots) {
+  if (options_.sparse == RuleUse::kOff) return roots;
+  Cardinality cardinality([this](const Scan& scan) {
+    auto it = tables_.find(scan.table_id);
+    return it == tables_.end() ? nullptr : it->second;
+  });
+  const bool force = options_.sparse == RuleUse::kForce;
+  // Half of what is left: results and values need memory, too.
+  const double most_bytes = static_cast<double>(budget_->limit() - budget_->used()) / 2;
+  Replacements rewritten;
+  for (const NodeRef& node : TopologicalOrder(roots)) {
+    NodeRef now = OverReplacements(node, rewritten, program_.planner);
+    if (grid_->Find(node) == nullptr) {
+      NodeRef product = MakeSparseProduct(now, program_.planner, cardinality, most_bytes, force);
+      if (product != nullptr) now = std::move(product);
+    }
+    rewritten[node.get()] = std::move(now);
+  }
+  for (NodeRef& root : roots) root = rewritten[root.get()];
+  return roots;
+}
+
 std::unique_ptr<Step> Builder::MaterializeStep(const Provided& p, const ArrayProgram& arrays) {
   const GridRelation& r = *grid_->Find(p.node);
   const auto strides = [&](const AxisArray& a) {
@@ -376,6 +411,8 @@ absl::Status Builder::Build() {
       const GridRelation* r = grid_->Find(node);
       return r == nullptr ? -1 : static_cast<double>(CellsOf(r->extents));
     };
+    roots = WithSparseProducts(std::move(roots));
+    program_.plans = roots;
     RowsLowering rows(options_, roots, std::move(inputs));
     for (const NodeRef& root : roots) {
       ADJOIN_ASSIGN_OR_RETURN(int slot, rows.Lower(root));
@@ -466,6 +503,7 @@ absl::Status Program::Impl::Prepare(RunState& state) {
     }
   }
   state.step_states.clear();
+  state.slot_states.clear();
   state.step_states.resize(steps.size());
   ADJOIN_RETURN_IF_ERROR(AllocateScratch(state));
   for (const auto& step : steps) ADJOIN_RETURN_IF_ERROR(step->Prepare(state));
@@ -523,6 +561,20 @@ void Program::Impl::RunStage(RunState& state, const Stage& stage, bool timed) {
     step_ms[s] = ms * static_cast<double>(steps[s]->parts()) / parts;
 }
 
+void Program::Impl::StartMemory(RunState& state) {
+  state.budget->reset_peak();
+  used_before = state.budget->used();
+  peak_bytes = 0;
+  state.spill->bytes = 0;
+  // Operators have half of what is left to themselves.
+  state.spill->reserve = state.budget->available() / 2;
+}
+
+void Program::Impl::NoteMemory(const RunState& state) {
+  peak_bytes = std::max(peak_bytes, state.budget->peak() - used_before);
+  spilled_bytes = state.spill->bytes;
+}
+
 // What steps [first, last), which have just run, made; they started at `start_ms`.
 void Program::Impl::NoteSteps(RunState& state, size_t first, size_t last, double start_ms) const {
   RunProfile& profile = *state.profile;
@@ -571,6 +623,7 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
   const bool timed = state.profile != nullptr || runs < kTimedRuns || runs % kTimedEvery == 0;
   ++runs;
   step_ms.resize(steps.size());
+  step_memory.resize(steps.size());
   Clock::time_point last = Clock::now();
   const Clock::time_point start = last;
   if (state.profile != nullptr) state.profile->steps.assign(steps.size(), {});
@@ -609,8 +662,14 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
       }
     }
     if (once_ran && s < once.size() && once[s]) continue;
+    const int64_t spilled = state.spill->bytes;
+    if (timed) {
+      NoteMemory(state);
+      state.budget->reset_peak();
+    }
     ADJOIN_RETURN_IF_ERROR(steps[s]->Run(state));
     if (!timed) continue;
+    step_memory[s] = {state.budget->peak() - used_before, state.spill->bytes - spilled};
     const Clock::time_point now = Clock::now();
     step_ms[s] = std::chrono::duration<double, std::milli>(now - last).count();
     note(s, s + 1);
@@ -625,6 +684,18 @@ absl::Status Program::Impl::RunSteps(RunState& state) {
 }
 
 absl::StatusOr<ProgramResult> Program::Run(RunState& state) {
+  impl_->StartMemory(state);
+  absl::StatusOr<ProgramResult> result = RunOnce(state);
+  impl_->NoteMemory(state);
+  if (!IsOutOfMemory(result.status()) || !HintOf(result.status()).empty()) return result;
+  return SqlErrorWithDetail(
+      sqlstate::kOutOfMemory, ToStd(result.status().message()), DetailOf(result.status()),
+      state.spill->enabled() ? "Raise memory_limit."
+                             : "Raise memory_limit, or set adjoin.temp_directory to a directory "
+                               "for what has no room.");
+}
+
+absl::StatusOr<ProgramResult> Program::RunOnce(RunState& state) {
   ProgramResult result;
   if (impl_->in_place) {
     ADJOIN_ASSIGN_OR_RETURN(std::span<ColumnSwap> swaps, RunInPlace(state));
@@ -661,6 +732,11 @@ absl::StatusOr<ProgramResult> Program::Run(RunState& state) {
         result.writes.push_back({impl_->sinks[o], std::move(table)});
       }
     }
+  }
+  // Tables stay in memory.
+  for (TableWrite& write : result.writes) {
+    if (state.spill->bytes == 0) break;
+    ADJOIN_ASSIGN_OR_RETURN(write.table, InMemory(write.table, state.budget));
   }
   for (TableRef& relation : state.relations) relation = nullptr;
   if (!status.ok()) return status;
@@ -711,6 +787,7 @@ absl::StatusOr<std::span<ColumnSwap>> Program::RunInPlace(RunState& state) {
 void Program::ReleaseMemory(RunState& state) {
   state.prepared_for = 0;
   state.step_states.clear();
+  state.slot_states.clear();
   state.arena = nullptr;
   state.scratch = nullptr;
   for (ColumnUpdate& update : impl_->updates) {
@@ -719,6 +796,8 @@ void Program::ReleaseMemory(RunState& state) {
 }
 
 const ProgramStats& Program::stats() const { return impl_->stats; }
+int64_t Program::peak_bytes() const { return impl_->peak_bytes; }
+int64_t Program::spilled_bytes() const { return impl_->spilled_bytes; }
 
 std::vector<Program::StepReport> Program::Steps() const {
   std::vector<StepReport> reports;
@@ -734,6 +813,10 @@ std::vector<Program::StepReport> Program::Steps() const {
       if (t.first < i && i < t.last) absl::StrAppend(&report.text, "  beside ", t.first);
     }
     if (i < impl_->step_ms.size()) report.ms = impl_->step_ms[i];
+    if (i < impl_->step_memory.size()) {
+      report.peak_bytes = impl_->step_memory[i].peak;
+      report.spilled_bytes = impl_->step_memory[i].spilled;
+    }
     reports.push_back(std::move(report));
   }
   return reports;

@@ -24,6 +24,7 @@ struct PlanOptions {
   bool inline_maps = true;            // fuse a map into its only reader
   RuleUse tile = RuleUse::kOn;        // steps that share large arrays run together, tile by tile
   RuleUse join_order = RuleUse::kOn;  // joins of Rows in the cheapest order
+  RuleUse sparse = RuleUse::kOn;      // joins + SUM(product) of Rows as sparse products
   RuleUse stage = RuleUse::kOn;       // independent steps run side by side
   int64_t work_mem =
       int64_t{256} << 20;  // bytes a stored intermediate may take before it is recomputed instead
@@ -77,15 +78,22 @@ class Program {
   const std::vector<int64_t>& affected_in_place() const;
 
   const ProgramStats& stats() const;
+  // Of the last run: the most memory it took at once, beside what the one before it left; and what
+  // it wrote to files.
+  int64_t peak_bytes() const;
+  int64_t spilled_bytes() const;
   struct StepReport {
     std::string text;  // the kernel, its slots or shape, how it is run
     double ms = -1;    // in the last run that was timed; -1: none was
+    // Of the same: the most memory of the run while it went on, and what it wrote to files.
+    int64_t peak_bytes = 0, spilled_bytes = 0;
   };
   std::vector<StepReport> Steps() const;
 
   struct Impl;  // program.cc
 
  private:
+  absl::StatusOr<ProgramResult> RunOnce(RunState& state);
   explicit Program(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -58,6 +58,7 @@ bool IsWeak(const Expr& e) {
 TypeId PromoteNumeric(TypeId a, TypeId b) {
   if (a == b) return a;
   if (IsInteger(a) && IsInteger(b)) return std::max(a, b);
+  if (!IsFloat(a) && !IsFloat(b)) return TypeId::kDecimal;
   return TypeId::kFloat64;  // as PostgreSQL: real with anything else is double precision
 }
 
@@ -182,12 +183,12 @@ absl::StatusOr<ExprRef> ResolveSelecting(const ScalarFunction& f, Args args, boo
   return CallNamed(f.name, std::move(args), type);
 }
 
-// Functions of floats: integers become double precision; REAL too unless weak, as PostgreSQL has
-// float8 forms only.
+// Functions of floats: integers and NUMERIC become double precision; REAL too unless weak, as
+// PostgreSQL has float8 forms only.
 absl::StatusOr<ExprRef> ResolveFloatFunction(const ScalarFunction& f, Args args, bool weak) {
   if (!AllNumeric(args)) return NoFunction(f.name, args);
   TypeId type = PromoteAll(args, weak);
-  if (IsInteger(type) || !weak) type = TypeId::kFloat64;
+  if (!IsFloat(type) || !weak) type = TypeId::kFloat64;
   return CallNamed(f.name, CastAll(args, type), type);
 }
 
@@ -254,7 +255,7 @@ absl::StatusOr<ExprRef> ResolveSpelling(std::string_view name, const Args& args,
     ADJOIN_ASSIGN_OR_RETURN(ExprRef value, ResolveCall("ln", {args[1]}, weak));
     return ResolveCall("/", {value, base}, weak);
   }
-  if (name == "mod" && args.size() == 2) return ResolveArithmetic("%", args, weak);
+  if (name == "mod" && args.size() == 2) return ResolveCall("%", args, weak);
   if (name == "concat" && !args.empty()) return ResolveConcat(args);
   return ExprRef();
 }
@@ -306,8 +307,8 @@ absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprR
     const ExprRef draw = ResolveRandom(sql_name, args);
     return draw != nullptr ? absl::StatusOr<ExprRef>(draw) : NoFunction(sql_name, args);
   }
-  if (ExprRef call = ResolveRowCall(sql_name, args)) return call;
   std::string_view name = Canonical(sql_name);
+  if (ExprRef call = ResolveRowCall(name, args)) return call;
   if (name == "-" && args.size() == 1) name = "neg";
   if (name == "+" && args.size() == 1) {
     return IsNumeric(args[0]->type) ? absl::StatusOr<ExprRef>(args[0]) : NoOperator("+", args);

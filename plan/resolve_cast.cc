@@ -47,9 +47,30 @@ absl::StatusOr<Value> CastConstant(const Value& v, TypeId from, TypeId to) {
   return Value::Int(i);
 }
 
+// Casts that are functions of rows, by PostgreSQL's names of the types; empty: the others.
+std::string_view CastFunction(TypeId from, TypeId to) {
+  if (TemporalType(from, to).has_value()) return to == TypeId::kDate ? "date" : "timestamp";
+  if (to == TypeId::kDecimal && IsNumeric(from)) return "numeric";
+  if (from != TypeId::kDecimal) return "";
+  switch (to) {
+    case TypeId::kInt16:
+      return "int2";
+    case TypeId::kInt32:
+      return "int4";
+    case TypeId::kInt64:
+      return "int8";
+    case TypeId::kFloat32:
+      return "float4";
+    case TypeId::kFloat64:
+      return "float8";
+    default:
+      return "";
+  }
+}
+
 bool CastExists(TypeId from, TypeId to) {
   if (from == to || from == TypeId::kText || to == TypeId::kText) return true;
-  if (TemporalType(from, to).has_value()) return true;
+  if (!CastFunction(from, to).empty()) return true;
   if (!IsArrayType(from) || !IsArrayType(to)) return false;
   if (from == TypeId::kBool || to == TypeId::kBool)
     return from == TypeId::kInt32 || to == TypeId::kInt32;
@@ -73,7 +94,7 @@ absl::StatusOr<ExprRef> ResolveCast(ExprRef arg, TypeId target) {
                     absl::StrCat("cannot cast type ", ToAbsl(TypeName(from)), " to ",
                                  ToAbsl(TypeName(target))));
   }
-  if (TemporalType(from, target).has_value()) return CastTo(arg, target);
+  if (!CastFunction(from, target).empty()) return CastTo(arg, target);
   if (arg->kind == ExprKind::kConstant) {
     ADJOIN_ASSIGN_OR_RETURN(Value v, CastConstant(arg->constant, from, target));
     return ConstantExpr(std::move(v), target);
@@ -83,13 +104,12 @@ absl::StatusOr<ExprRef> ResolveCast(ExprRef arg, TypeId target) {
 
 ExprRef CastTo(const ExprRef& a, TypeId type) {
   if (a->type == type) return a;
+  if (const std::string_view name = CastFunction(a->type, type); !name.empty()) {
+    const std::optional<TypeId> from[] = {a->type};
+    return CallRowFunction(FindRowFunction(name, from), {a});
+  }
   if (a->kind == ExprKind::kConstant && (a->constant.is_null() || IsNumeric(a->type))) {
     if (auto v = CastConstant(a->constant, a->type, type); v.ok()) return ConstantExpr(*v, type);
-  }
-  if (TemporalType(a->type, type).has_value()) {
-    const std::optional<TypeId> from[] = {a->type};
-    return CallRowFunction(FindRowFunction(type == TypeId::kDate ? "date" : "timestamp", from),
-                           {a});
   }
   return CallNamed("cast", {a}, type);
 }

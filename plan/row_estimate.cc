@@ -46,6 +46,7 @@ class RowEstimator {
   double operator()(const Contraction& c) const {
     return c.keys.empty() ? 1 : std::max(in_(0), in_(1));
   }
+  double operator()(const SparseProduct&) const { return std::max(in_(0), in_(1)); }
   template <typename Other>
   double operator()(const Other&) const {
     return in_(0);

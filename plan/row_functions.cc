@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/date_functions.h"
+#include "engine/decimal_functions.h"
 #include "engine/status.h"
 #include "ops/like.h"
 #include "ops/row_function.h"
@@ -58,6 +59,37 @@ absl::StatusOr<Timestamp> TakeFromTimestamp(Timestamp timestamp, Interval interv
 absl::StatusOr<Interval> Subtract(Interval a, Interval b) {
   ADJOIN_ASSIGN_OR_RETURN(const Interval negative, Negate(b));
   return Add(a, negative);
+}
+
+// An operator of NUMERIC: `kQuick` where it can, which is nearly everywhere.
+template <auto kQuick, auto kExact>
+absl::Status RunDecimals(const RowCall& call) {
+  const auto* a = call.args[0]->as<Decimal>();
+  const auto* b = call.args[1]->as<Decimal>();
+  auto* out = static_cast<Decimal*>(call.out);
+  for (int64_t row = 0; row < call.n; ++row) {
+    if (kQuick(a[row], b[row], &out[row])) continue;
+    if (call.active != nullptr && call.active[row] == 0) {
+      out[row] = Decimal();
+      continue;
+    }
+    ADJOIN_ASSIGN_OR_RETURN(out[row], kExact(a[row], b[row]));
+  }
+  return absl::OkStatus();
+}
+template <auto kQuick, auto kExact>
+inline constexpr RowFunction kOfDecimals =
+    RowSignature<absl::StatusOr<Decimal>, Decimal, Decimal>(RunDecimals<kQuick, kExact>);
+
+absl::StatusOr<Decimal> WithModifier(Decimal value, int32_t precision, int32_t scale) {
+  return Rounded(value, {static_cast<int16_t>(precision), static_cast<int16_t>(scale)});
+}
+template <typename T>
+absl::StatusOr<T> NarrowIntegerOf(Decimal value) {
+  const absl::StatusOr<int64_t> wide = decimal::IntegerOf(value);
+  if (wide.ok() && std::in_range<T>(*wide)) return static_cast<T>(*wide);
+  return SqlError(sqlstate::kNumericOutOfRange,
+                  sizeof(T) == 2 ? "smallint out of range" : "integer out of range");
 }
 
 constexpr ScalarFunction Row(Text name, const RowFunction& function, bool infix = false) {
@@ -141,15 +173,39 @@ const ScalarFunction kFunctions[] = {
     Row("date_part", kExtract<Interval>),
     Row("date_trunc", kTruncate<Timestamp>),
     Row("date_trunc", kTruncate<Interval>),
+    Row("+", kOfDecimals<decimal::QuickAdd, decimal::Add>, true),
+    Row("-", kOfDecimals<decimal::QuickSubtract, decimal::Subtract>, true),
+    Row("*", kOfDecimals<decimal::QuickMultiply, decimal::Multiply>, true),
+    Row<decimal::Divide>("/", true),
+    Row<decimal::Remainder>("%", true),
+    Row<decimal::Negate>("-"),
+    Row<decimal::Absolute>("abs"),
+    Row<decimal::Sign>("sign"),
+    Row<decimal::Floor>("floor"),
+    Row<decimal::Ceil>("ceil"),
+    Row<+[](Decimal a) { return decimal::Round(a, 0); }>("round"),
+    Row<decimal::Round>("round"),
+    Row<+[](Decimal a) { return decimal::Truncate(a, 0); }>("trunc"),
+    Row<decimal::Truncate>("trunc"),
+    Row<WithModifier>("numeric"),
+    Row<decimal::FromInteger>("numeric"),
+    Row<+[](float value) { return decimal::FromFloat(value); }>("numeric"),
+    Row<+[](double value) { return decimal::FromFloat(value); }>("numeric"),
+    Row<NarrowIntegerOf<int16_t>>("int2"),
+    Row<NarrowIntegerOf<int32_t>>("int4"),
+    Row<decimal::IntegerOf>("int8"),
+    Row<decimal::NearestFloat>("float4"),
+    Row<+[](Decimal a) { return static_cast<double>(a); }>("float8"),
 };
 
 // 2: as it is, 1: by a cast that PostgreSQL makes unasked, 0: not at all.
 int Fit(std::optional<TypeId> from, TypeId to) {
   if (from == to) return 2;
   const bool integers = from.has_value() && IsInteger(*from) && IsInteger(to) && *from < to;
+  const bool to_decimal = from.has_value() && IsInteger(*from) && to == TypeId::kDecimal;
   const bool to_double = from.has_value() && IsNumeric(*from) && to == TypeId::kFloat64;
   const bool midnight = from == TypeId::kDate && to == TypeId::kTimestamp;
-  return !from.has_value() || integers || to_double || midnight ? 1 : 0;
+  return !from.has_value() || integers || to_decimal || to_double || midnight ? 1 : 0;
 }
 
 // The value of a call of constants; nullptr where it cannot be computed or is an error, which is
@@ -172,7 +228,8 @@ const ScalarFunction* FindRowFunction(std::string_view name,
                                       std::span<const std::optional<TypeId>> args) {
   const bool numbers = std::ranges::all_of(
       args, [](const std::optional<TypeId>& t) { return !t.has_value() || IsArrayType(*t); });
-  if (numbers && FindFunction(name) != nullptr) return nullptr;
+  const bool of_digits = args.size() == 2 && (name == "round" || name == "trunc");
+  if (numbers && !of_digits && FindFunction(name) != nullptr) return nullptr;
   const ScalarFunction* best = nullptr;
   int best_fit = 0;
   for (const ScalarFunction& f : kFunctions) {

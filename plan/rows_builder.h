@@ -115,6 +115,7 @@ class RowsBuilder {
   absl::Status LowerOp(const Join& join, NodeState& state);
   absl::Status LowerOp(const Lookup& lookup, NodeState& state);
   absl::Status LowerOp(const Contraction& contraction, NodeState& state);
+  absl::Status LowerOp(const SparseProduct& product, NodeState& state);
   absl::Status LowerOp(const Collect& collect, NodeState& state);
   absl::Status LowerFullJoin(const Join& join, NodeState& state);
   // `left` with a join against the stored `right`; batches have left_out, then right_out, or rows

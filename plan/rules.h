@@ -32,4 +32,10 @@ void ApplyRules(Statement* statement, Planner& planner, const PlanOptions& optio
 void OrderJoins(Statement* statement, Planner& planner, const PlanOptions& options,
                 const ShapeOf& shape_of, TableOf table_of);
 
+// The node as a SparseProduct, where it sums products over the pairs of a join and that is cheaper
+// than a hash table of its groups, and what is kept of its keys takes at most `most_bytes`; or
+// where `force` says so (rules/sparse_products.cc).
+NodeRef MakeSparseProduct(const NodeRef& node, Planner& planner, Cardinality& cardinality,
+                          double most_bytes, bool force);
+
 }  // namespace adjoin

@@ -26,6 +26,7 @@ constexpr Type TypeOf() {
   if constexpr (std::is_same_v<T, int32_t>) return Type::kInteger;
   if constexpr (std::is_same_v<T, int64_t>) return Type::kBigInt;
   if constexpr (std::is_same_v<T, float>) return Type::kReal;
+  if constexpr (std::is_same_v<T, Decimal>) return Type::kNumeric;
   return Type::kDouble;
 }
 
@@ -58,6 +59,22 @@ absl::StatusOr<int64_t> NumCells(const std::vector<int64_t>& extents) {
     if (__builtin_mul_overflow(cells, extent, &cells)) return Invalid("extents are too large");
   }
   return cells;
+}
+
+// The column with its values rounded to NUMERIC(p, s), where some are not.
+absl::StatusOr<ColumnRef> Rounded(ColumnRef column, NumericModifier modifier) {
+  if (modifier.precision == 0) return column;
+  ColumnBuilder builder(TypeId::kDecimal, OwnBudget());
+  for (int64_t row = 0; row < column->length(); ++row) {
+    adjoin::Value value = column->value(row);
+    if (!value.is_null()) {
+      ADJOIN_ASSIGN_OR_RETURN(const adjoin::Decimal rounded,
+                              adjoin::Rounded(value.as_decimal(), modifier));
+      value = adjoin::Value::Of(rounded);
+    }
+    ADJOIN_RETURN_IF_ERROR(builder.Append(value));
+  }
+  return builder.Finish();
 }
 
 }  // namespace
@@ -124,6 +141,9 @@ absl::StatusOr<Table> Table::Make(Schema schema, std::vector<ColumnData> columns
     data.push_back(std::move(column));
   }
   ADJOIN_ASSIGN_OR_RETURN(adjoin::Schema engine_schema, ToEngine(schema));
+  for (size_t i = 0; i < data.size(); ++i) {
+    ADJOIN_ASSIGN_OR_RETURN(data[i], Rounded(std::move(data[i]), engine_schema.fields[i].modifier));
+  }
   ADJOIN_ASSIGN_OR_RETURN(
       TableRef table,
       adjoin::Table::Make(std::move(engine_schema), std::move(data), rows, OwnBudget(), "table"));
@@ -244,6 +264,7 @@ ADJOIN_INSTANTIATE(int32_t)
 ADJOIN_INSTANTIATE(int64_t)
 ADJOIN_INSTANTIATE(float)
 ADJOIN_INSTANTIATE(double)
+ADJOIN_INSTANTIATE(Decimal)
 #undef ADJOIN_INSTANTIATE
 
 }  // namespace adjoin::api

@@ -24,7 +24,8 @@ Value FromEngine(const adjoin::Value& value, TypeId type) {
 }
 
 Field FromEngine(const adjoin::Field& field) {
-  return {field.name, FromEngine(field.type), field.not_null};
+  return {field.name, FromEngine(field.type), field.not_null, field.modifier.precision,
+          field.modifier.scale};
 }
 
 Schema FromEngine(const adjoin::Schema& schema) {
@@ -42,7 +43,17 @@ absl::StatusOr<adjoin::Schema> ToEngine(const Schema& schema) {
       return SqlError(sqlstate::kDuplicateColumn,
                       absl::StrCat("column \"", field.name, "\" specified more than once"));
     }
-    out.fields.push_back({field.name, ToEngine(field.type), field.not_null});
+    const bool is_modifier = field.precision >= 0 && field.scale >= 0 &&
+                             field.precision <= NumericModifier::kMaxPrecision &&
+                             field.scale <= field.precision;
+    if (!is_modifier) {
+      return SqlError(sqlstate::kInvalidParameterValue,
+                      absl::StrCat("column \"", field.name, "\" of type numeric(", field.precision,
+                                   ",", field.scale, ")"));
+    }
+    const NumericModifier modifier{static_cast<int16_t>(field.precision),
+                                   static_cast<int16_t>(field.scale)};
+    out.fields.push_back({field.name, ToEngine(field.type), field.not_null, modifier});
   }
   for (int dim : schema.dims) {
     if (dim < 0 || dim >= static_cast<int>(out.fields.size())) {

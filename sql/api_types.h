@@ -8,7 +8,7 @@
 
 namespace adjoin::api {
 
-static_assert(static_cast<int>(Type::kInterval) == static_cast<int>(TypeId::kInterval));
+static_assert(static_cast<int>(Type::kNumeric) == static_cast<int>(TypeId::kDecimal));
 inline TypeId ToEngine(Type type) { return static_cast<TypeId>(type); }
 inline Type FromEngine(TypeId type) { return static_cast<Type>(type); }
 

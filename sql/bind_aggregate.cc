@@ -113,7 +113,9 @@ absl::Status TypeAggregate(BindState& state, const std::string& name, const Type
   if (f == F::kCount || (f == F::kSum && IsInteger(type))) {
     aggregate.type = TypeId::kInt64;
   } else if (f == F::kAvg) {
-    aggregate.type = stays_real ? TypeId::kFloat32 : TypeId::kFloat64;
+    aggregate.type = type == TypeId::kDecimal ? type
+                     : stays_real             ? TypeId::kFloat32
+                                              : TypeId::kFloat64;
   } else {
     aggregate.type = type;
   }

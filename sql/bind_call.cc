@@ -83,8 +83,9 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
   // text.
   const bool all_open =
       std::all_of(args.begin(), args.end(), [](const Typed& t) { return t.unknown; });
+  const bool of_rows = IsRowFunction(name) && FindFunction(name) == nullptr;
   for (Typed& arg : args) {
-    if (!all_open || IsRowFunction(name) || name == "concat" || name == "stop_gradient") break;
+    if (!all_open || of_rows || name == "concat" || name == "stop_gradient") break;
     ADJOIN_ASSIGN_OR_RETURN(arg.expr, Coerce(state, arg, TypeId::kFloat64));
     arg.unknown = false;
   }

@@ -206,7 +206,7 @@ class ModifyingBinder {
   absl::StatusOr<ExprRef> Assign(const Typed& value, int column) {
     const Field& field = schema().fields[static_cast<size_t>(column)];
     ADJOIN_ASSIGN_OR_RETURN(std::optional<ExprRef> cast, AssignmentCast(state_, value, field.type));
-    if (cast.has_value()) return *std::move(cast);
+    if (cast.has_value()) return WithModifier(*std::move(cast), field.modifier);
     return state_.ErrorWithDetail(
         sqlstate::kDatatypeMismatch,
         absl::StrCat("column \"", field.name, "\" is of type ", ToAbsl(TypeName(field.type)),

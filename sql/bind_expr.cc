@@ -19,7 +19,7 @@
 namespace adjoin {
 namespace {
 
-absl::StatusOr<Typed> BindConstant(const Json& body) {
+absl::StatusOr<Typed> BindConstant(BindState& state, const Json& body) {
   const int location = LocationOf(body);
   if (FlagOf(body, "isnull")) return Typed{NullExpr(TypeId::kText), true, location};
   if (Has(body, "sval")) {
@@ -41,7 +41,10 @@ absl::StatusOr<Typed> BindConstant(const Json& body) {
     }
     double value = 0;
     static_cast<void>(absl::SimpleAtod(text, &value));
-    return Typed{ConstantExpr(Value::Float(value), TypeId::kFloat64), false, location};
+    const ExprRef literal = ConstantExpr(Value::Float(value), TypeId::kFloat64);
+    if (const absl::StatusOr<Decimal> exact = ParseDecimal(text); exact.ok())
+      state.NoteExact(literal, ConstantExpr(Value::Of(*exact), TypeId::kDecimal));
+    return Typed{literal, false, location};
   }
   if (Has(body, "bsval"))
     return SqlError(sqlstate::kFeatureNotSupported, "a bit string is not supported");
@@ -97,6 +100,28 @@ absl::StatusOr<ExprRef> BindBooleanTest(BindState& state, const Json& body,
   return CallNamed("not", {std::move(differs)}, TypeId::kBool);
 }
 
+// What a literal, or arithmetic of literals, is as it is written: no double. Null for anything
+// else.
+ExprRef AsWritten(const BindState& state, const ExprRef& expr) {
+  if (ExprRef exact = state.ExactOf(expr)) return exact;
+  const bool integer = expr->kind == ExprKind::kConstant && IsInteger(expr->type);
+  return integer || (IsNullConstant(*expr) && !IsFloat(expr->type)) ? expr : nullptr;
+}
+
+// The call on literals as they are written; null where others take part, or nothing of NUMERIC
+// comes out.
+ExprRef ExactCall(const BindState& state, std::string_view name, std::vector<ExprRef> args) {
+  bool any = false;
+  for (ExprRef& arg : args) {
+    arg = AsWritten(state, arg);
+    if (arg == nullptr) return nullptr;
+    any |= arg->type == TypeId::kDecimal;
+  }
+  if (!any) return nullptr;
+  absl::StatusOr<ExprRef> call = ResolveCall(name, std::move(args));
+  return call.ok() && (*call)->type == TypeId::kDecimal ? *std::move(call) : nullptr;
+}
+
 // CASE x WHEN v ... tests x = v; CASE WHEN c ... tests c.
 absl::StatusOr<ExprRef> BindCase(BindState& state, const Json& body, const Context& context) {
   std::optional<Typed> subject;
@@ -128,15 +153,26 @@ absl::StatusOr<ExprRef> BindCase(BindState& state, const Json& body, const Conte
   if (Has(body, "defresult"))
     std::rotate(else_first.begin(), else_first.end() - 1, else_first.end());
   ADJOIN_ASSIGN_OR_RETURN(const TypeId type, CommonTypeOf(state, else_first, "CASE"));
-  std::vector<ExprRef> args;
+  std::vector<ExprRef> args, written;
   for (size_t i = 0; i < values.size(); ++i) {
     if (i < conditions.size()) args.push_back(conditions[i]);
-    if (values[i].unknown) {
+    written.push_back(AsWritten(state, values[i].expr));
+    if (values[i].unknown || type == TypeId::kDecimal) {
       ADJOIN_ASSIGN_OR_RETURN(values[i].expr, Coerce(state, values[i], type));
     }
     args.push_back(values[i].expr);
   }
-  return state.At(ResolveCall("case", std::move(args), state.options.weak_real), LocationOf(body));
+  ADJOIN_ASSIGN_OR_RETURN(
+      ExprRef out, state.At(ResolveCall("case", args, state.options.weak_real), LocationOf(body)));
+  const bool all_written =
+      std::ranges::all_of(written, [](const ExprRef& v) { return v != nullptr; });
+  if (out->type == TypeId::kFloat64 && all_written) {
+    for (size_t i = 0; i < values.size(); ++i)
+      args[i < conditions.size() ? 2 * i + 1 : 2 * i] = written[i];
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef exact, ResolveCall("case", std::move(args)));
+    state.NoteExact(out, std::move(exact));
+  }
+  return out;
 }
 
 // COALESCE, GREATEST, LEAST.
@@ -149,7 +185,7 @@ absl::StatusOr<ExprRef> BindSelecting(BindState& state, std::string_view name,
   std::vector<ExprRef> args;
   for (const Typed& value : values) {
     ExprRef arg = value.expr;
-    if (value.unknown) {
+    if (value.unknown || type == TypeId::kDecimal) {
       ADJOIN_ASSIGN_OR_RETURN(arg, Coerce(state, value, type));
     }
     args.push_back(std::move(arg));
@@ -181,10 +217,23 @@ absl::StatusOr<ExprRef> BindCast(BindState& state, const Json& body, const Conte
     if (!state.in_view()) return type.status();
     return state.Error(SqlStateOf(type.status()), ToStd(type.status().message()));
   }
-  if (value.unknown) return Coerce(state, value, *type);
-  const int location =
-      LocationOf(body) >= 0 ? LocationOf(body) : LocationOf(FieldOf(body, "typeName"));
-  return CastAt(state, value, *type, location);
+  ADJOIN_ASSIGN_OR_RETURN(const NumericModifier modifier,
+                          ModifierOf(type_name, state.options.text));
+  const int location = LocationOf(body) >= 0 ? LocationOf(body) : LocationOf(type_name);
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef cast, value.unknown ? Coerce(state, value, *type)
+                                                      : CastAt(state, value, *type, location));
+  // Cast to what it was, a literal is no longer what is written.
+  if (state.ExactOf(cast) != nullptr) return std::make_shared<const Expr>(*cast);
+  return WithModifier(std::move(cast), modifier);
+}
+
+// Literals with a point beside a NUMERIC, as they are written.
+void MatchNumerics(const BindState& state, std::vector<Typed>& args) {
+  const bool any = std::ranges::any_of(
+      args, [](const Typed& arg) { return !arg.unknown && arg.expr->type == TypeId::kDecimal; });
+  for (Typed& arg : args) {
+    if (const ExprRef exact = any ? state.ExactOf(arg.expr) : nullptr) arg.expr = exact;
+  }
 }
 
 absl::StatusOr<ExprRef> BindOther(BindState& state, std::string_view tag, const Json& body,
@@ -233,7 +282,7 @@ absl::StatusOr<Typed> BindExpr(BindState& state, const Json& node, const Context
   const BindState::Nesting nesting(state);
   ADJOIN_RETURN_IF_ERROR(nesting.Check());
   const auto [tag, body] = Unwrap(node);
-  if (tag == "A_Const") return state.At(BindConstant(*body), LocationOf(*body));
+  if (tag == "A_Const") return state.At(BindConstant(state, *body), LocationOf(*body));
   if (tag == "ColumnRef") return ResolveColumn(state, *body, context);
   if (tag == "ParamRef") return BindParameter(state, *body);
   ADJOIN_ASSIGN_OR_RETURN(ExprRef expr, BindOther(state, tag, *body, context));
@@ -248,6 +297,7 @@ absl::StatusOr<ExprRef> BindCondition(BindState& state, const Json& node, const 
 
 absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
                                      std::vector<Typed> args, int location) {
+  MatchNumerics(state, args);
   std::optional<TypeId> known;
   for (const Typed& arg : args) {
     // What is open beside || is TEXT, which takes anything on its other side.
@@ -269,15 +319,23 @@ absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
     }
     exprs.push_back(std::move(expr));
   }
-  return state.At(ResolveCall(name, std::move(exprs), state.options.weak_real), location);
+  const ExprRef exact = ExactCall(state, name, exprs);
+  absl::StatusOr<ExprRef> call = ResolveCall(name, std::move(exprs), state.options.weak_real);
+  // round(2.5, 1): of NUMERIC alone.
+  if (!call.ok()) return exact != nullptr ? exact : state.At(std::move(call), location);
+  if (exact != nullptr && (*call)->type == TypeId::kFloat64) state.NoteExact(*call, exact);
+  return call;
 }
 
 absl::StatusOr<TypeId> CommonTypeOf(BindState& state, const std::vector<Typed>& values,
                                     std::string_view construct) {
   std::vector<TypeId> types;
+  const bool any_numeric = std::ranges::any_of(
+      values, [](const Typed& v) { return !v.unknown && v.expr->type == TypeId::kDecimal; });
   for (const Typed& value : values) {
     if (value.unknown) continue;
-    types.push_back(value.expr->type);
+    const bool written = any_numeric && state.ExactOf(value.expr) != nullptr;
+    types.push_back(written ? TypeId::kDecimal : value.expr->type);
     if (absl::StatusOr<TypeId> type = CommonType(types, construct); !type.ok()) {
       return state.At(std::move(type).status(), value.location);
     }

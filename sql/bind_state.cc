@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "plan/row_functions.h"
 #include "sql/parse.h"
 
 namespace adjoin {
@@ -110,6 +111,15 @@ absl::StatusOr<std::vector<TypeId>> BindState::ParameterTypes() const {
   return out;
 }
 
+ExprRef BindState::ExactOf(const ExprRef& expr) const {
+  const auto it = exact_.find(expr);
+  return it == exact_.end() ? nullptr : it->second;
+}
+
+void BindState::NoteExact(const ExprRef& expr, ExprRef exact) {
+  exact_.insert_or_assign(expr, std::move(exact));
+}
+
 bool BindState::Reads(const NodeRef& f, const NodeRef& relation) {
   const auto [it, is_new] = reads_.try_emplace(f);
   if (is_new) {
@@ -150,12 +160,21 @@ absl::StatusOr<ExprRef> Coerce(BindState& state, const Typed& value, TypeId targ
 }
 
 absl::StatusOr<ExprRef> CastAt(BindState& state, const Typed& value, TypeId target, int location) {
-  absl::StatusOr<ExprRef> cast = ResolveCast(value.expr, target);
+  const ExprRef exact = target == TypeId::kDecimal ? state.ExactOf(value.expr) : nullptr;
+  absl::StatusOr<ExprRef> cast = ResolveCast(exact != nullptr ? exact : value.expr, target);
   // PostgreSQL finds a typed constant out of range only when it runs the cast, and then has no
   // position.
   const bool at_run_time =
       !cast.ok() && !value.unknown && SqlStateOf(cast.status()) == sqlstate::kNumericOutOfRange;
   return at_run_time ? std::move(cast) : state.At(std::move(cast), location);
+}
+
+ExprRef WithModifier(ExprRef value, NumericModifier modifier) {
+  if (modifier.precision == 0) return value;
+  const auto integer = [](int v) { return ConstantExpr(Value::Int(v), TypeId::kInt32); };
+  const std::optional<TypeId> types[] = {TypeId::kDecimal, TypeId::kInt32, TypeId::kInt32};
+  return CallRowFunction(FindRowFunction("numeric", types),
+                         {std::move(value), integer(modifier.precision), integer(modifier.scale)});
 }
 
 absl::StatusOr<ExprRef> Settle(BindState& state, const Typed& value) {

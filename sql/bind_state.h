@@ -61,6 +61,11 @@ class BindState {
   // Types of all parameters; 42P18 where one stayed open.
   absl::StatusOr<std::vector<TypeId>> ParameterTypes() const;
 
+  // The NUMERIC that an expression of literals with a point is as it is written: beside a NUMERIC
+  // it stands for the double. Null for any other expression.
+  ExprRef ExactOf(const ExprRef& expr) const;
+  void NoteExact(const ExprRef& expr, ExprRef exact);
+
   // Bodies of stored views are other texts: no positions while one is bound, and its own view of
   // WITH.
   class ViewBody {
@@ -109,6 +114,7 @@ class BindState {
   int nesting_ = 0;
   std::vector<Parameter> parameters_;
   absl::flat_hash_map<const Json*, int> starts_;
+  absl::flat_hash_map<ExprRef, ExprRef> exact_;  // by identity
   absl::flat_hash_map<int, Outer> outers_;
   absl::flat_hash_map<NodeRef, absl::flat_hash_set<const Node*>> reads_;
 };
@@ -118,6 +124,8 @@ class BindState {
 absl::StatusOr<ExprRef> Coerce(BindState& state, const Typed& value, TypeId target);
 // An explicit cast, its errors at `location`.
 absl::StatusOr<ExprRef> CastAt(BindState& state, const Typed& value, TypeId target, int location);
+// `value`, a NUMERIC where the modifier is one, within it.
+ExprRef WithModifier(ExprRef value, NumericModifier modifier);
 // As Coerce to TEXT where the type is still open; as it is otherwise.
 absl::StatusOr<ExprRef> Settle(BindState& state, const Typed& value);
 // `value` as a condition: 42804 `argument of WHERE must be type boolean, not type integer`.

@@ -52,6 +52,7 @@ class TableDecoder {
                       absl::StrCat("column \"", field.name, "\" specified more than once"));
     }
     ADJOIN_ASSIGN_OR_RETURN(field.type, TypeNamed(FieldOf(column, "typeName"), text_));
+    ADJOIN_ASSIGN_OR_RETURN(field.modifier, ModifierOf(FieldOf(column, "typeName"), text_));
     table_.schema.fields.push_back(field);
     for (const Json& constraint : ListOf(column, "constraints")) {
       ADJOIN_RETURN_IF_ERROR(

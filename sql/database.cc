@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "adjoin/database.h"
@@ -35,8 +36,9 @@ void WriteLock::Release() {
   released_.notify_one();
 }
 
-DatabaseState::DatabaseState(int threads, int64_t memory_limit)
+DatabaseState::DatabaseState(int threads, int64_t memory_limit, std::string temp_directory)
     : threads_(threads),
+      temp_directory_(std::move(temp_directory)),
       budget_(std::make_shared<MemoryBudget>(memory_limit > 0 ? memory_limit : INT64_MAX)),
       pool_(std::make_shared<TaskPool>(threads)) {}
 
@@ -59,7 +61,8 @@ absl::StatusOr<Database> Database::Open(const Options& options) {
   const int processors =
       std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostThreads);
   const int threads = options.threads > 0 ? options.threads : processors;
-  return Database(std::make_shared<DatabaseState>(threads, options.memory_limit));
+  return Database(
+      std::make_shared<DatabaseState>(threads, options.memory_limit, options.temp_directory));
 }
 
 Connection Database::Connect() const { return Connection(std::make_shared<Session>(state_)); }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "absl/status/status.h"
 #include "engine/buffer.h"
@@ -33,8 +34,9 @@ class WriteLock {
 // Thread-safe.
 class DatabaseState {
  public:
-  DatabaseState(int threads, int64_t memory_limit);
+  DatabaseState(int threads, int64_t memory_limit, std::string temp_directory);
   int threads() const { return threads_; }
+  const std::string& temp_directory() const { return temp_directory_; }
   Catalog& catalog() { return catalog_; }
   WriteLock& write_lock() { return write_lock_; }
   const std::shared_ptr<TaskPool>& pool() const { return pool_; }
@@ -42,6 +44,7 @@ class DatabaseState {
 
  private:
   int threads_;
+  std::string temp_directory_;
   std::shared_ptr<MemoryBudget> budget_;
   std::shared_ptr<TaskPool> pool_;
   Catalog catalog_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
+#include "ops/column_file.h"
 #include "sql/apply.h"
 #include "sql/session.h"
 
@@ -98,7 +99,10 @@ absl::StatusOr<Session::Result> Session::Run(const CreateTableAs& s, const std::
   TableRef table;
   if (s.with_data) {
     ADJOIN_ASSIGN_OR_RETURN(const Result rows, RunPlanned(planned));
-    const TableRef& made = rows.rows.impl();
+    TableRef made = rows.rows.impl();
+    if (rows.spilled_bytes > 0) {
+      ADJOIN_ASSIGN_OR_RETURN(made, InMemory(made, database_->budget()));
+    }
     table = Table::MakeUnchecked(std::move(schema), made->columns(), made->num_rows());
     result.affected = made->num_rows();
     result.tag = absl::StrCat("SELECT ", result.affected);
@@ -184,9 +188,11 @@ absl::StatusOr<Session::Result> Session::Replace(const std::string& name, const 
   if (entry->is_view()) return NoTable(name);
   const Schema& schema = entry->table->schema();
   const Schema& given = table->schema();
-  const bool same = std::equal(
-      schema.fields.begin(), schema.fields.end(), given.fields.begin(), given.fields.end(),
-      [](const Field& a, const Field& b) { return a.name == b.name && a.type == b.type; });
+  const bool same = std::equal(schema.fields.begin(), schema.fields.end(), given.fields.begin(),
+                               given.fields.end(), [](const Field& a, const Field& b) {
+                                 return a.name == b.name && a.type == b.type &&
+                                        (a.modifier.precision == 0 || a.modifier == b.modifier);
+                               });
   if (!same) {
     return SqlError(sqlstate::kDatatypeMismatch,
                     absl::StrCat("the columns given are not those of table \"", name, "\""));

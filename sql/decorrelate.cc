@@ -106,6 +106,9 @@ class Decorrelator {
   absl::StatusOr<NodeRef> Rewrite(const Contraction&, const Node&) {
     return NotSupported("a contraction");
   }
+  absl::StatusOr<NodeRef> Rewrite(const SparseProduct&, const Node&) {
+    return NotSupported("a sparse product");
+  }
   absl::StatusOr<NodeRef> Rewrite(const Collect&, const Node&) {
     return NotSupported("a derivative");
   }

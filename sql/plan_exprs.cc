@@ -41,6 +41,9 @@ struct Visitor {
   void operator()(const Contraction& c) const {
     Keys(c.on), One(c.mask), One(c.left_factor), One(c.right_factor);
   }
+  void operator()(const SparseProduct& p) const {
+    Keys(p.on), All(p.left_factors), All(p.right_factors);
+  }
   void operator()(const RowId&) const {}
   void operator()(const Lookup& l) const { All(l.left_keys), All(l.right_keys); }
   void operator()(const Collect& c) const { All(c.values); }

@@ -54,10 +54,21 @@ std::string ToText(const PlanReport& report, bool times) {
   const std::vector<Program::StepReport> steps = report.program->Steps();
   for (size_t i = 0; i < steps.size(); ++i) {
     absl::StrAppend(&out, "  ", i, ": ", steps[i].text);
-    if (times && steps[i].ms >= 0) absl::StrAppendFormat(&out, "  (%.4f ms)", steps[i].ms);
+    if (times && steps[i].ms >= 0) {
+      absl::StrAppendFormat(&out, "  (%.4f ms", steps[i].ms);
+      if (steps[i].spilled_bytes > 0) {
+        absl::StrAppend(&out, ", peak ", steps[i].peak_bytes, " bytes, ", steps[i].spilled_bytes,
+                        " in files");
+      }
+      absl::StrAppend(&out, ")");
+    }
     if (report.profile != nullptr && report.profile->steps[i].rows >= 0)
       absl::StrAppend(&out, "  rows=", report.profile->steps[i].rows);
     absl::StrAppend(&out, "\n");
+  }
+  if (times && !report.program->updates_in_place()) {
+    absl::StrAppend(&out, "Memory: peak ", report.program->peak_bytes(), " bytes, ",
+                    report.program->spilled_bytes(), " in files\n");
   }
   return out;
 }
@@ -89,6 +100,7 @@ nlohmann::json ToJson(const PlanReport& report) {
       step["Bytes"] = measured.bytes;
       step["Partitions"] = measured.parts;
       if (measured.rows >= 0) step["Rows"] = measured.rows;
+      step["Spilled Bytes"] = described[i].spilled_bytes;
     }
     steps.push_back(std::move(step));
   }
@@ -104,7 +116,10 @@ nlohmann::json ToJson(const PlanReport& report) {
                           {"In Place", report.program->updates_in_place()}}},
                         {"Steps", std::move(steps)},
                         {"Planning Time", report.plan_ms}};
-  if (report.profile != nullptr) out["Execution Time"] = report.profile->ms;
+  if (report.profile == nullptr) return out;
+  out["Execution Time"] = report.profile->ms;
+  out["Peak Bytes"] = report.program->peak_bytes();
+  out["Spilled Bytes"] = report.program->spilled_bytes();
   return out;
 }
 

@@ -48,7 +48,8 @@ absl::Status CheckStandIn(const Table& table, const Scan& scan) {
   bool same = fields.size() == scan.schema.fields.size() && table.schema().dims == scan.schema.dims;
   for (size_t i = 0; same && i < fields.size(); ++i) {
     const Field& field = scan.schema.fields[i];
-    same = fields[i].name == field.name && fields[i].type == field.type;
+    same = fields[i].name == field.name && fields[i].type == field.type &&
+           (field.modifier.precision == 0 || fields[i].modifier == field.modifier);
     if (same && field.not_null && table.column(static_cast<int>(i))->has_nulls()) {
       return SqlError(sqlstate::kNotNullViolation,
                       absl::StrCat("null value in column \"", field.name, "\" of relation \"",

@@ -39,6 +39,7 @@ bool EndsTransaction(const ParsedStatement& statement) {
 Session::Session(std::shared_ptr<DatabaseState> database)
     : database_(std::move(database)), pool_(database_->pool()), transaction_(database_) {
   defaults_.threads = database_->threads();
+  defaults_.temp_directory = database_->temp_directory();
   settings_ = defaults_;
 }
 
@@ -150,7 +151,11 @@ absl::StatusOr<Session::Result> Session::RunPrepared(PlannedStatement& planned) 
 void Session::PrepareState(PlannedStatement& planned) {
   RunState& state = planned.state();
   if (state.pool != pool_.get()) state.pool = pool_.get();
-  if (state.budget != database_->budget()) state.budget = database_->budget();
+  if (state.budget == nullptr) state.budget = std::make_shared<MemoryBudget>(database_->budget());
+  Spill& spill = *state.spill;
+  if (spill.directory != settings_.temp_directory) spill.directory = settings_.temp_directory;
+  spill.allowed = settings_.spill != RuleUse::kOff;
+  spill.forced = settings_.spill == RuleUse::kForce;
   state.control = &control_;
 }
 
@@ -239,9 +244,11 @@ absl::StatusOr<Session::Result> Session::RunInPlace(PlannedStatement& planned) {
   return out;
 }
 
-absl::StatusOr<Session::Result> Session::FinishRun(const PlannedStatement& planned,
+absl::StatusOr<Session::Result> Session::FinishRun(PlannedStatement& planned,
                                                    ProgramResult result) {
   Result out;
+  out.peak_bytes = planned.program().peak_bytes();
+  out.spilled_bytes = planned.program().spilled_bytes();
   if (!result.writes.empty()) {
     ADJOIN_ASSIGN_OR_RETURN(CatalogWriter* const writer, Write());
     ADJOIN_ASSIGN_OR_RETURN(const std::vector<int64_t> affected,

@@ -73,7 +73,7 @@ class Session {
   absl::StatusOr<Result> RunTraced(PlannedStatement& planned, Trace::Clock::time_point start);
   absl::StatusOr<Result> RunProgram(PlannedStatement& planned);
   absl::StatusOr<Result> RunInPlace(PlannedStatement& planned);
-  absl::StatusOr<Result> FinishRun(const PlannedStatement& planned, ProgramResult result);
+  absl::StatusOr<Result> FinishRun(PlannedStatement& planned, ProgramResult result);
   absl::StatusOr<CatalogWriter*> Write() {
     return transaction_.Write(control_, settings_.lock_timeout_ms);
   }

@@ -74,14 +74,23 @@ std::string OnOffForce(RuleUse use) {
   return use == RuleUse::kForce ? "force" : OnOff(use == RuleUse::kOn);
 }
 
-template <RuleUse PlanOptions::*kMember>
-absl::Status PlanRule(Text name, Text value, Settings* s) {
-  RuleUse& use = s->plan.*kMember;
+absl::Status SetRule(Text name, Text value, RuleUse& use) {
   if (absl::AsciiStrToLower(ToAbsl(value)) == "force")
     return use = RuleUse::kForce, absl::OkStatus();
   bool on = false;
   if (!SetBool(name, value, &on).ok()) return InvalidValue(name, value);
   use = on ? RuleUse::kOn : RuleUse::kOff;
+  return absl::OkStatus();
+}
+template <RuleUse PlanOptions::*kMember>
+absl::Status PlanRule(Text name, Text value, Settings* s) {
+  return SetRule(name, value, s->plan.*kMember);
+}
+absl::Status SpillRule(Text name, Text value, Settings* s) {
+  return SetRule(name, value, s->spill);
+}
+absl::Status TempDirectory(Text, Text value, Settings* s) {
+  s->temp_directory = std::string(value);
   return absl::OkStatus();
 }
 
@@ -129,7 +138,11 @@ constexpr Row kRows[] = {
                OnOffForce(s.plan.join_order)),
     ADJOIN_ROW("adjoin.morsel_rows", plan.morsel_rows, PlanRows<&PlanOptions::morsel_rows>,
                std::to_string(s.plan.morsel_rows)),
+    ADJOIN_ROW("adjoin.sparse", plan.sparse, PlanRule<&PlanOptions::sparse>,
+               OnOffForce(s.plan.sparse)),
+    ADJOIN_ROW("adjoin.spill", spill, SpillRule, OnOffForce(s.spill)),
     ADJOIN_ROW("adjoin.stage", plan.stage, PlanRule<&PlanOptions::stage>, OnOffForce(s.plan.stage)),
+    ADJOIN_ROW("adjoin.temp_directory", temp_directory, TempDirectory, s.temp_directory),
     ADJOIN_ROW("adjoin.tile", plan.tile, PlanRule<&PlanOptions::tile>, OnOffForce(s.plan.tile)),
     ADJOIN_ROW("adjoin.threads", threads, Threads, std::to_string(s.threads)),
     ADJOIN_ROW("lock_timeout", lock_timeout_ms, LockTimeout, std::to_string(s.lock_timeout_ms)),

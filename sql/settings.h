@@ -16,9 +16,11 @@ namespace adjoin {
 // Settings of one session. memory_limit is the database's and kept there.
 struct Settings {
   PlanOptions plan;
-  bool weak_real = false;       // adjoin.float_promotion = weak
-  int threads = 1;              // adjoin.threads
-  int64_t lock_timeout_ms = 0;  // how long a write waits for another writer; 0: until cancelled
+  bool weak_real = false;        // adjoin.float_promotion = weak
+  int threads = 1;               // adjoin.threads
+  std::string temp_directory;    // adjoin.temp_directory; empty: runs write no files
+  RuleUse spill = RuleUse::kOn;  // adjoin.spill
+  int64_t lock_timeout_ms = 0;   // how long a write waits for another writer; 0: until cancelled
   std::map<std::string, std::string>
       others;  // accepted for clients' sake (client_encoding, ...), without effect
   friend bool operator==(const Settings&, const Settings&) = default;

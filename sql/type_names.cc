@@ -25,6 +25,7 @@ constexpr Named kTypes[] = {
     {"text", TypeId::kText},           {"varchar", TypeId::kText},
     {"boolean", TypeId::kBool},        {"date", TypeId::kDate},
     {"timestamp", TypeId::kTimestamp}, {"interval", TypeId::kInterval},
+    {"numeric", TypeId::kDecimal},     {"decimal", TypeId::kDecimal},
 };
 
 // PostgreSQL's name of the type and the one people write, where the engine has no such type.
@@ -32,7 +33,6 @@ struct Lacking {
   std::string_view name, spelled;
 };
 constexpr Lacking kLacking[] = {
-    {"numeric", "numeric"},
     {"time", "time"},
     {"timetz", "time with time zone"},
     {"timestamptz", "timestamp with time zone"},
@@ -69,7 +69,7 @@ absl::StatusOr<TypeId> TypeNamed(const Json& type_name, std::string_view text) {
   if (FlagOf(type_name, "setof")) return lacking("SETOF " + name);
   for (const Named& t : kTypes) {
     if (t.name != name) continue;
-    if (!ListOf(type_name, "typmods").empty()) {
+    if (!ListOf(type_name, "typmods").empty() && t.type != TypeId::kDecimal) {
       return lacking(t.type == TypeId::kText ? "character varying with a length"
                                              : absl::StrCat(ToAbsl(t.name), " with a precision"));
     }
@@ -80,6 +80,37 @@ absl::StatusOr<TypeId> TypeNamed(const Json& type_name, std::string_view text) {
   }
   return SqlError(sqlstate::kUndefinedObject, absl::StrCat("type \"", name, "\" does not exist"),
                   position);
+}
+
+absl::StatusOr<NumericModifier> ModifierOf(const Json& type_name, std::string_view text) {
+  const Json& typmods = ListOf(type_name, "typmods");
+  const std::string name = LastName(ListOf(type_name, "names"));
+  if (typmods.empty() || (name != "numeric" && name != "decimal")) return NumericModifier();
+  const int position = CharacterPosition(text, LocationOf(type_name));
+  const auto error = [&](std::string_view state, std::string_view message) {
+    return SqlError(state, message, position);
+  };
+  int64_t numbers[2] = {0, 0};
+  for (size_t i = 0; i < typmods.size(); ++i) {
+    const auto [tag, constant] = Unwrap(typmods[i]);
+    if (i > 1 || tag != "A_Const" || !Has(*constant, "ival"))
+      return error(sqlstate::kInvalidParameterValue, "invalid NUMERIC type modifier");
+    numbers[i] = NumberOf(FieldOf(*constant, "ival"), "ival");
+  }
+  const auto [precision, scale] = numbers;
+  if (precision < 1 || precision > 1000) {
+    return error(sqlstate::kInvalidParameterValue,
+                 absl::StrCat("NUMERIC precision ", precision, " must be between 1 and 1000"));
+  }
+  if (scale < -1000 || scale > 1000) {
+    return error(sqlstate::kInvalidParameterValue,
+                 absl::StrCat("NUMERIC scale ", scale, " must be between -1000 and 1000"));
+  }
+  if (precision > NumericModifier::kMaxPrecision || scale < 0 || scale > precision) {
+    return error(sqlstate::kFeatureNotSupported,
+                 absl::StrCat("type numeric(", precision, ",", scale, ") is not supported"));
+  }
+  return NumericModifier{static_cast<int16_t>(precision), static_cast<int16_t>(scale)};
 }
 
 std::optional<IntervalFields> IntervalFieldsOf(const Json& type_name) {

@@ -14,6 +14,11 @@ namespace adjoin {
 // no type of PostgreSQL's, 0A000 for one that is but that the engine lacks.
 absl::StatusOr<TypeId> TypeNamed(const Json& type_name, std::string_view text);
 
+// The precision and scale that a TypeName body gives NUMERIC; none for any other type. Errors, at
+// its position: 22023 for numbers that PostgreSQL does not take, 0A000 for more than the engine
+// does.
+absl::StatusOr<NumericModifier> ModifierOf(const Json& type_name, std::string_view text);
+
 // The fields of INTERVAL YEAR TO MONTH and the like; none where the type names none, or a
 // precision.
 std::optional<IntervalFields> IntervalFieldsOf(const Json& type_name);

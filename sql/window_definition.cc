@@ -159,6 +159,8 @@ class WindowBinder {
     const bool real = key.has_value() && IsFloat(*key);
     ADJOIN_ASSIGN_OR_RETURN(const ExprRef offset,
                             Coerce(state_, value, real ? TypeId::kFloat64 : TypeId::kInt64));
+    if (offset->kind != ExprKind::kConstant)  // a NUMERIC beyond BIGINT
+      return state_.Error(sqlstate::kNumericOutOfRange, "bigint out of range", value.location);
     if (real) {
       distance = offset->constant.as_float();
       if (distance >= 0) return absl::OkStatus();
@@ -176,7 +178,7 @@ class WindowBinder {
     const std::string unfit =
         absl::StrCat("RANGE with offset PRECEDING/FOLLOWING is not supported for column type ",
                      std::string(TypeName(key)));
-    if (!IsNumeric(key))
+    if (!IsInteger(key) && !IsFloat(key))
       return state_.Error(sqlstate::kFeatureNotSupported, unfit, offset.location);
     if (offset.unknown || IsFloat(key) || IsInteger(offset.expr->type)) return absl::OkStatus();
     return state_.ErrorWithDetail(

@@ -19,6 +19,7 @@ namespace {
 struct Arguments {
   int threads = 0;
   std::string memory_limit;
+  std::string temp_directory;
   std::string trace;
   adjoin::OutputFormat format = adjoin::OutputFormat::kTable;
   std::vector<std::string> commands;
@@ -35,6 +36,9 @@ void Declare(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--memory-limit", arguments.memory_limit,
                  "most memory of tables and statements, e.g. 4GB");
+  app.add_option("--temp-directory", arguments.temp_directory,
+                 "where statements put what memory has no room for")
+      ->option_text("DIR");
   app.add_option("--trace", arguments.trace,
                  "write the time of statements and steps for Perfetto or chrome://tracing")
       ->option_text("FILE");
@@ -71,6 +75,7 @@ bool RunInOrder(const CLI::App& app, const Arguments& arguments, adjoin::Shell& 
 int Run(const CLI::App& app, const Arguments& arguments) {
   adjoin::api::Options options;
   options.threads = arguments.threads;
+  options.temp_directory = arguments.temp_directory;
   if (!arguments.memory_limit.empty()) {
     const auto bytes = adjoin::ParseBytes(arguments.memory_limit, 1);
     if (!bytes.has_value() || *bytes == 0) {

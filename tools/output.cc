@@ -62,7 +62,9 @@ void AppendRow(const TextGrid& grid, int64_t row, const std::vector<int64_t>& wi
   text += "\n";
 }
 
-bool IsNumber(api::Type type) { return type > api::Type::kBoolean && type < api::Type::kText; }
+bool IsNumber(api::Type type) {
+  return (type > api::Type::kBoolean && type < api::Type::kText) || type == api::Type::kNumeric;
+}
 
 TextGrid GridOf(const api::Table& table) {
   TextGrid grid;
@@ -97,6 +99,7 @@ std::string JsonString(std::string_view text) {
 // JSON has no NaN and no infinities: they are strings.
 std::string JsonValue(const api::Table& table, int64_t row, int column) {
   if (table.is_null(row, column)) return "null";
+  if (table.column_type(column) == api::Type::kNumeric) return table.ToText(row, column);
   const api::Value value = table.value(row, column);
   if (const auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
   if (const auto* text = std::get_if<std::string>(&value)) return JsonString(*text);

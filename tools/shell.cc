@@ -282,8 +282,8 @@ bool Shell::DescribeRelation(const std::string& name, const std::string& source)
       " %-24s | %-16s | Nullable\n--------------------------+------------------+----------\n",
       "Column", "Type");
   for (const Field& field : schema.fields) {
-    std::printf(" %-24s | %-16s | %s\n", field.name.c_str(),
-                std::string(TypeName(field.type)).c_str(), field.not_null ? "not null" : "");
+    std::printf(" %-24s | %-16s | %s\n", field.name.c_str(), TypeText(field).c_str(),
+                field.not_null ? "not null" : "");
   }
   std::vector<std::string> key;
   for (int dim : schema.dims) key.push_back(schema.fields[static_cast<size_t>(dim)].name);

@@ -73,10 +73,26 @@ struct Query {
 
 constexpr double kKeys = 1099.0 * 1100 / 2;    // the sum of 0 .. 1099
 constexpr double kValues = 8799.0 * 8800 / 2;  // of fact.v, each of 0 .. 8799 once
+// The sum of (the sum of fact.v of a part) squared: part p has 1100 q + 100 p + r for q < 8, r <
+// 100.
+constexpr double SquaresOfParts() {
+  double sum = 0;
+  for (int p = 0; p < 11; ++p) {
+    const double of_part = 28.0 * 1100 * 100 + 800.0 * 100 * p + 8.0 * 4950;
+    sum += of_part * of_part;
+  }
+  return sum;
+}
 constexpr Query kQueries[] = {
     {"hash_join", "SELECT SUM(f.v), SUM(s.w) FROM fact f JOIN side s ON s.k = f.k", 1, 8 * kKeys},
     {"hash_join_text", "SELECT SUM(s.w) FROM fact f JOIN side s ON s.word = f.word", 1, 8 * kKeys},
     {"join_rows", "SELECT f.n, s.w, f.v FROM fact f JOIN side s ON s.k = f.k", 8800, kValues},
+    // Sparse products, their structure known: one row met by each, and 800 by each.
+    {"sparse_vector", "SELECT f.k, SUM(s.w) FROM fact f JOIN side s ON s.k = f.k GROUP BY f.k",
+     1100, 8 * kKeys},
+    {"sparse_product",
+     "SELECT f.k, g.k, SUM(f.v * g.v) FROM fact f JOIN fact g ON f.part = g.part GROUP BY f.k, g.k",
+     110000, SquaresOfParts()},
     {"group_by", "SELECT k, COUNT(*), SUM(v) FROM fact GROUP BY k", 1100, kValues},
     {"group_by_text", "SELECT word, SUM(v) FROM fact GROUP BY word", 1100, kValues},
     {"distinct", "SELECT DISTINCT k, CAST(k AS DOUBLE PRECISION) FROM fact", 1100, kKeys},

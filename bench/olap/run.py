@@ -110,7 +110,7 @@ def measure(ours, able, rounds, seconds):
     return record
 
 
-def run(program, bench, rows, threads, against, only=(), rounds=5, seconds=0.2):
+def run(program, bench, rows, threads, against, only=(), rounds=5, seconds=0.2, memory_share=0):
     """Yields a record a query, with `error` where it failed."""
     names = [name for name in peers.PEERS if any(name == peer or name.startswith(peer + "-") for peer in against)]
     made = made_data(bench, rows)
@@ -119,7 +119,7 @@ def run(program, bench, rows, threads, against, only=(), rounds=5, seconds=0.2):
         if not asked:
             continue
         folder = made / data_set
-        ours = Side("olap_bench", [program, folder], threads)
+        ours = Side("olap_bench", [program, folder, "--memory-share", str(memory_share)], threads)
         others = [Side(name, [sys.executable, HERE / "peers.py", name, folder], threads) for name in names]
         for name, query in asked.items():
             record = dict(bench=bench, data=data_set, query=name, threads=threads)
@@ -138,6 +138,8 @@ def as_line(record):
     if "error" in record:
         return text + record["error"]
     text += f"{record['min_ms']:.2f} ms, median {record['median_ms']:.2f}, {record['peak_bytes'] / 1e6:.0f} MB"
+    if "spilled_bytes" in record:
+        text += f"; {record['spilled_bytes'] / 1e6:.0f} MB in files, budget {record['budget_peak_bytes'] / 1e6:.1f} of {record['working_set_bytes'] / 1e6:.1f} MB"
     if "peer" in record:
         text += f"; {record['peer']} {record['peer_median_ms']:.2f}, ratio {record['ratio']:.2f}"
     return text
@@ -168,6 +170,8 @@ def main():
     ap.add_argument("--query", action="append", default=[], help="only this query; several may be given")
     ap.add_argument("--rounds", type=int, default=5)
     ap.add_argument("--seconds", type=float, default=0.2, help="of a round, which takes one run at least")
+    ap.add_argument("--memory-share", type=float, default=0,
+                    help="of the memory that a query takes: all that it has beside the tables; the rest in files")
     ap.add_argument("--json", dest="form", action="store_const", const=json.dumps, default=as_line, help="print JSON lines")
     ap.add_argument("--markdown", dest="form", action="store_const", const=as_markdown, help="print a table")
     args = ap.parse_args()
@@ -178,7 +182,7 @@ def main():
         print(MARKDOWN_HEAD)
     failed = False
     for record in run(args.program, args.bench, args.rows, args.threads, args.against, args.query, args.rounds,
-                      args.seconds):
+                      args.seconds, args.memory_share):
         print(args.form(record), flush=True)
         failed |= "error" in record
     sys.exit(failed)

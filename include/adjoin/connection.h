@@ -26,8 +26,10 @@ struct Result {
   bool has_rows =
       false;  // SELECT, VALUES, EXPLAIN, SHOW: `rows` is their result, which may be empty
   Table rows;
-  std::string tag;       // PostgreSQL's command tag: "SELECT 3", "INSERT 0 3", "CREATE TABLE"
-  int64_t affected = 0;  // the tag's row count
+  std::string tag;            // PostgreSQL's command tag: "SELECT 3", "INSERT 0 3", "CREATE TABLE"
+  int64_t affected = 0;       // the tag's row count
+  int64_t peak_bytes = 0;     // the most memory that a query or change of rows took at once,
+  int64_t spilled_bytes = 0;  // and what it wrote to files
   std::vector<std::string> notices;  // e.g. `WARNING:  there is no transaction in progress`
 };
 

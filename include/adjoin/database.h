@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "adjoin/connection.h"
@@ -17,6 +18,9 @@ struct Options {
   int threads = 0;  // of one statement; 0: one a processor
   int64_t memory_limit =
       0;  // bytes of all tables and runs together; 0: no limit. Past it: error 53200
+  // Where statements put rows that have no room below the limit, in files without names;
+  // connections may SET adjoin.temp_directory. Empty: nowhere.
+  std::string temp_directory = "";
 };
 
 // A handle on one in-memory database. Copies are the same database, which lives as long as a handle

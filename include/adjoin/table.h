@@ -27,7 +27,8 @@ namespace adjoin::api {
 
 // The SQL types, and what column_data gives for each: uint8_t (0 or 1), int16_t, int32_t, int64_t,
 // float, double, for TEXT int32_t codes into a dictionary (use Table::text), for DATE int32_t days
-// and for TIMESTAMP int64_t microseconds since 1970-01-01; INTERVAL is read by value() or ToText().
+// and for TIMESTAMP int64_t microseconds since 1970-01-01, for NUMERIC Decimal; INTERVAL is read by
+// value() or ToText().
 enum class Type : uint8_t {
   kBoolean,
   kSmallInt,
@@ -38,20 +39,37 @@ enum class Type : uint8_t {
   kText,
   kDate,
   kTimestamp,
-  kInterval
+  kInterval,
+  kNumeric
 };
 
 // PostgreSQL's name: "boolean", "double precision", "timestamp without time zone", ...
 std::string_view TypeName(Type type);
 
 // One SQL value; monostate is NULL. Integers of every width are int64_t, REAL and DOUBLE PRECISION
-// are double; dates, timestamps and intervals are what PostgreSQL prints.
+// are double; dates, timestamps, intervals and NUMERIC are what PostgreSQL prints.
 using Value = std::variant<std::monostate, bool, int64_t, double, std::string>;
+
+__extension__ using Int128 = __int128;
+
+// A NUMERIC in a column: coefficient() / 10^scale(). Values of NUMERIC(p, s) have the scale s.
+struct [[gnu::may_alias]] Decimal {
+  uint64_t low = 0;
+  int64_t high = 0;
+  // REQUIRES: a coefficient of at most 36 digits, 0 <= scale <= 60.
+  static Decimal Of(Int128 coefficient, int scale) {
+    const Int128 bits = coefficient * 64 + scale;
+    return {static_cast<uint64_t>(bits), static_cast<int64_t>(bits >> 64)};
+  }
+  Int128 coefficient() const { return (static_cast<Int128>(high) << 64 | low) >> 6; }
+  int scale() const { return static_cast<int>(low & 63); }
+};
 
 struct Field {
   std::string name;
   Type type = Type::kDouble;
   bool not_null = false;
+  int precision = 0, scale = 0;  // of NUMERIC(precision, scale); 0: any
   friend bool operator==(const Field&, const Field&) = default;
 };
 
@@ -67,7 +85,7 @@ struct Schema {
 class ColumnData {
  public:
   // Copies `values`. `valid` is one byte a row, 0 where the value is NULL; empty: no NULLs. T is
-  // uint8_t (BOOLEAN), int16_t, int32_t, int64_t, float or double.
+  // uint8_t (BOOLEAN), int16_t, int32_t, int64_t, float, double or Decimal.
   template <typename T>
   static absl::StatusOr<ColumnData> Copy(std::span<const T> values,
                                          std::span<const uint8_t> valid = {});
@@ -100,7 +118,8 @@ class Table {
 
   // A table of `columns`, which have equal lengths and the types of `schema`; a DATE takes int32_t
   // days, a TIMESTAMP int64_t microseconds. Rows whose dims are integers that cover a full box are
-  // kept as a grid, sorted by dims. Errors: InvalidArgument for a type or length that does not fit;
+  // kept as a grid, sorted by dims. Values of NUMERIC(p, s) are rounded to it. Errors:
+  // InvalidArgument for a type or length that does not fit; 22003 for a NUMERIC that does not;
   // 23505 for two rows of one key; 23502 for a NULL in a dim or NOT NULL column.
   static absl::StatusOr<Table> Make(Schema schema, std::vector<ColumnData> columns);
 

@@ -15,66 +15,6 @@
 namespace adjoin {
 namespace {
 
-// The group-by's expressions over the join's columns, with what was between them inlined.
-struct Flattened {
-  NodeRef join;
-  std::vector<ExprRef> keys;
-  std::vector<Aggregate> aggregates;
-  std::vector<ExprRef> conditions;
-};
-
-ExprRef Over(const std::vector<ExprRef>& columns, const ExprRef& e) {
-  return e == nullptr
-             ? nullptr
-             : MapColumns(e, [&](const Expr& c) { return columns[static_cast<size_t>(c.index)]; });
-}
-
-std::optional<Flattened> Flatten(const NodeRef& node, const GroupBy& g,
-                                 const absl::flat_hash_set<const Node*>& kept) {
-  std::vector<const Node*> between;  // from the group-by down
-  NodeRef at = node->inputs[0];
-  while (!kept.contains(at.get()) &&
-         (std::holds_alternative<Filter>(at->op) || std::holds_alternative<Project>(at->op))) {
-    between.push_back(at.get());
-    at = at->inputs[0];
-  }
-  const auto* join = std::get_if<Join>(&at->op);
-  if (join == nullptr || join->kind != JoinKind::kInner || kept.contains(at.get()))
-    return std::nullopt;
-  Flattened f{at, {}, g.aggregates, Conjuncts(join->residual)};
-  // From the join up, so that a long chain costs what its own expressions do: each is put over the
-  // join's columns once and shares what is below it.
-  std::vector<ExprRef> columns;
-  for (int c = 0; c < at->width(); ++c)
-    columns.push_back(ColumnExpr(c, at->types[static_cast<size_t>(c)]));
-  for (size_t b = between.size(); b-- > 0;) {
-    if (const auto* filter = std::get_if<Filter>(&between[b]->op)) {
-      for (const ExprRef& c : Conjuncts(filter->predicate))
-        f.conditions.push_back(Over(columns, c));
-      continue;
-    }
-    std::vector<ExprRef> above;
-    for (const ExprRef& e : std::get<Project>(between[b]->op).exprs)
-      above.push_back(Over(columns, e));
-    columns = std::move(above);
-  }
-  for (const ExprRef& key : g.keys) f.keys.push_back(Over(columns, key));
-  for (Aggregate& a : f.aggregates) {
-    for (ExprRef* e : {&a.arg, &a.second, &a.filter}) *e = Over(columns, *e);
-  }
-  return f;
-}
-
-// 0: left only, 1: right only, 2: both, -1: no column.
-int SideOf(const ExprRef& e, int split) {
-  int side = -1;
-  for (int c : ColumnsOf(e)) {
-    const int own = c < split ? 0 : 1;
-    side = side == -1 || side == own ? own : 2;
-  }
-  return side;
-}
-
 // Makes each join key a plain column of its side, appending a projection where one is an
 // expression.
 NodeRef WithKeyColumns(const NodeRef& side, const std::vector<ExprRef>& keys, Planner& planner,
@@ -105,7 +45,7 @@ NodeRef RecogniseContraction(const NodeRef& node, Planner& planner,
                              const absl::flat_hash_set<const Node*>& kept) {
   const auto* group_by = std::get_if<GroupBy>(&node->op);
   if (group_by == nullptr || !OnlySum(group_by->aggregates)) return nullptr;
-  auto flat = Flatten(node, *group_by, kept);
+  auto flat = FlattenGroups(node, *group_by, kept);
   if (!flat) return nullptr;
   const SumPosition which = *OnlySum(flat->aggregates);
   const auto& join = std::get<Join>(flat->join->op);

@@ -188,6 +188,8 @@ bool CellMatches(const Record& record, char type, const std::string& cell, const
       return actual.is_int() && ToText(actual, TypeId::kTimestamp) == cell;
     case 'V':
       return actual.is_interval() && ToText(actual, TypeId::kInterval) == cell;
+    case 'N':
+      return actual.is_decimal() && ToText(actual.as_decimal()) == cell;
     case 'B':
       return actual.is_bool() && actual.as_bool() == (cell == "true");
     default:
@@ -210,6 +212,7 @@ std::string RowText(const reference::Row& row) {
     if (v.is_int()) absl::StrAppend(out, v.as_int());
     if (v.is_float()) absl::StrAppend(out, ToText(v, TypeId::kFloat64));
     if (v.is_text()) absl::StrAppend(out, "'", v.as_text(), "'");
+    if (v.is_decimal()) absl::StrAppend(out, ToText(v.as_decimal()));
     if (v.is_interval()) absl::StrAppend(out, ToText(v, TypeId::kInterval));
   });
 }
@@ -251,6 +254,7 @@ std::string SqlStateOfKind(const std::string& kind) {
   static const auto* states = new std::map<std::string, std::string_view>{
       {"Overflow", sqlstate::kNumericOutOfRange},
       {"DivisionByZero", sqlstate::kDivisionByZero},
+      {"InvalidText", sqlstate::kInvalidTextRepresentation},
       {"InvalidDateTime", sqlstate::kInvalidDateTimeFormat},
       {"DateTimeOverflow", sqlstate::kDateTimeOutOfRange},
       {"InvalidParameter", sqlstate::kInvalidParameterValue},

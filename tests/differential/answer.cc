@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/date_time.h"
+#include "engine/decimal.h"
 
 namespace adjoin {
 namespace {
@@ -31,6 +32,7 @@ struct Explained {
 constexpr Explained kExplained[] = {
     {false, "22003", "value out of range: overflow", "floating overflow is an infinity"},
     {false, "22003", "value out of range: underflow", "floating underflow is 0"},
+    {true, "22003", "value overflows numeric format", "a NUMERIC has 36 digits here"},
     {false, "42804", "could not determine polymorphic type", "a string literal alone is TEXT here"},
     {false, "0A000", "FULL JOIN is only supported with", "PostgreSQL lacks other FULL JOINs"},
 };
@@ -109,17 +111,27 @@ void SortRows(std::vector<Row>& rows, const std::vector<std::string>& types) {
   });
 }
 
-// Equal intervals print in several ways, and which of them a MIN or a group shows is open: an
-// interval is put as how long it is.
-std::vector<Row> WithSpans(std::vector<Row> rows, const std::vector<std::string>& types) {
+// Equal intervals and equal NUMERICs print in several ways, and which of them a MIN or a group
+// shows is open: one way for all.
+std::string OneText(const std::string& text, const std::string& type) {
+  if (type == "interval") {
+    const absl::StatusOr<Interval> interval = ParseInterval(text);
+    if (!interval.ok()) return text;
+    const __int128 span = interval->span();
+    return absl::StrCat(static_cast<int64_t>(span / kMicrosecondsPerDay), " days ",
+                        static_cast<int64_t>(span % kMicrosecondsPerDay), " us");
+  }
+  if (type == "numeric") {
+    const absl::StatusOr<Decimal> decimal = ParseDecimal(text);
+    return decimal.ok() ? ToText(Normalized(*decimal)) : text;
+  }
+  return text;
+}
+
+std::vector<Row> WithOneText(std::vector<Row> rows, const std::vector<std::string>& types) {
   for (Row& row : rows) {
     for (size_t c = 0; c < types.size(); ++c) {
-      if (types[c] != "interval" || !row[c].has_value()) continue;
-      const absl::StatusOr<Interval> interval = ParseInterval(*row[c]);
-      if (!interval.ok()) continue;
-      const __int128 span = interval->span();
-      row[c] = absl::StrCat(static_cast<int64_t>(span / kMicrosecondsPerDay), " days ",
-                            static_cast<int64_t>(span % kMicrosecondsPerDay), " us");
+      if (row[c].has_value()) row[c] = OneText(*row[c], types[c]);
     }
   }
   return rows;
@@ -149,8 +161,8 @@ Verdict Compare(const Answer& ours, const Answer& postgres, bool ordered, std::s
     why = absl::StrCat(ours.rows.size(), " rows against ", postgres.rows.size());
     return Verdict::kDifferent;
   }
-  std::vector<Row> left = WithSpans(ours.rows, ours.types);
-  std::vector<Row> right = WithSpans(postgres.rows, ours.types);
+  std::vector<Row> left = WithOneText(ours.rows, ours.types);
+  std::vector<Row> right = WithOneText(postgres.rows, ours.types);
   if (!ordered) {
     SortRows(left, ours.types);
     SortRows(right, ours.types);

@@ -60,6 +60,8 @@ Sql QueryGenerator::Expr(SqlType type, const Scope& scope, int depth) {
       return TimestampExpr(scope, depth);
     case kInterval:
       return IntervalExpr(scope, depth);
+    case kDecimal:
+      return DecimalExpr(scope, depth);
   }
   return Leaf(type, scope);
 }
@@ -102,7 +104,8 @@ Sql QueryGenerator::IntegerExpr(SqlType type, const Scope& scope, int depth) {
     case 4:
       return Node(type, {choice_.Chance(50) ? "- (" : "abs(", small(), ")"});
     case 5: {
-      const SqlType from = type == kInteger ? choice_.Of(Types{kSmallInt, kBoolean}) : kInteger;
+      const SqlType from =
+          type == kInteger ? choice_.Of(Types{kSmallInt, kBoolean, kDecimal}) : kInteger;
       return Cast(Expr(from, scope, depth - 1), type);
     }
     case 6:
@@ -133,10 +136,43 @@ Sql QueryGenerator::FloatExpr(SqlType type, const Scope& scope, int depth) {
       return Node(type,
                   {choice_.Of(Texts{"floor(", "ceil(", "round(", "trunc(", "sign("}), sub(), ")"});
     default:
-      return Cast(
-          Expr(choice_.Of(Types{kSmallInt, kInteger, kBigInt, type == kReal ? kInteger : kReal}),
-               scope, depth - 1),
-          type);
+      return Cast(Expr(choice_.Of(Types{kSmallInt, kInteger, kBigInt, kDecimal,
+                                        type == kReal ? kInteger : kReal}),
+                       scope, depth - 1),
+                  type);
+  }
+}
+
+// Factors are names and literals, so that results stay within the 36 digits of a NUMERIC here.
+Sql QueryGenerator::DecimalExpr(const Scope& scope, int depth) {
+  const auto sub = [&] { return Expr(kDecimal, scope, depth - 1); };
+  const auto leaf = [&] { return Leaf(kDecimal, scope); };
+  const auto round = [&](Sql value) {
+    return Node(kDecimal, {choice_.Chance(70) ? "round(" : "trunc(", std::move(value),
+                           choice_.Of(Texts{", 2)", ", 0)", ", -1)", ", 4)"})});
+  };
+  switch (choice_.Below(10)) {
+    case 0:
+      return Node(kDecimal, {sub(), choice_.Chance(50) ? " + " : " - ", sub()});
+    case 1:
+      return Node(kDecimal,
+                  {sub(), choice_.Of(Texts{" + 1.10", " * 0.5", " - 3", " * (1 - 0.06)"})});
+    case 2:
+      return round(Node(kDecimal, {leaf(), " * ", leaf()}));
+    case 3:
+      return round(Node(kDecimal, {leaf(), " / NULLIF(", leaf(), ", 0)"}));
+    case 4:
+      return Node(kDecimal, {sub(), " % NULLIF(", leaf(), ", 0)"});
+    case 5:
+      return Node(kDecimal,
+                  {choice_.Of(Texts{"- (", "abs(", "sign(", "floor(", "ceil(", "round(", "trunc("}),
+                   sub(), ")"});
+    case 6:
+      return round(sub());
+    case 7:
+      return Cast(Expr(kDouble, scope, 0), kDecimal);
+    default:
+      return Cast(Expr(choice_.Of(Types{kSmallInt, kInteger}), scope, depth - 1), kDecimal);
   }
 }
 
@@ -146,7 +182,7 @@ Sql QueryGenerator::Comparison(const Scope& scope, int depth) {
   SqlType left = RandomType();
   SqlType right = left;
   if (choice_.Chance(25)) {
-    const Types numbers = {kSmallInt, kInteger, kBigInt, kReal, kDouble};
+    const Types numbers = {kSmallInt, kInteger, kBigInt, kReal, kDouble, kDecimal};
     left = choice_.Of(numbers);
     right = choice_.Of(numbers);
   } else if (left == kDate && choice_.Chance(30)) {
@@ -228,13 +264,17 @@ Sql QueryGenerator::FailingExpr(const Scope& scope) {
   switch (first.type) {
     case kText:
       return Cast(first.sql, choice_.Of(Types{kInteger, kBigInt, kDouble, kBoolean, kDate,
-                                              kTimestamp, kInterval}));
+                                              kTimestamp, kInterval, kDecimal}));
     case kDate:
       return {0, {first.sql, " + 2147483647"}};
     case kTimestamp:
       return {0, {first.sql, " + INTERVAL '100000 years' * 2"}};
     case kInterval:
       return {0, {first.sql, " / ", Leaf(kDouble, scope)}};
+    case kDecimal:
+      if (choice_.Chance(50)) return Cast(first.sql, choice_.Of(Types{kSmallInt, kInteger}));
+      if (choice_.Chance(50)) return {0, {"CAST(", first.sql, " AS NUMERIC(3,1))"}};
+      return arithmetic();
     case kBoolean:
       return Cast(first.sql, kInteger);
     case kReal:
@@ -268,6 +308,8 @@ Sql QueryGenerator::Aggregate(SqlType type, const Scope& scope) {
     case kTimestamp:
     case kInterval:
       return Node(type, {call(choice_.Chance(50) ? "min" : "max", type)});
+    case kDecimal:
+      return Node(type, {call(choice_.Of(Texts{"min", "max", "sum", "avg"}), type)});
     case kBigInt:
       switch (choice_.Below(5)) {
         case 0:

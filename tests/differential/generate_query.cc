@@ -19,7 +19,8 @@ QueryGenerator::QueryGenerator(const std::vector<GeneratedTable>& tables, Random
 
 SqlType QueryGenerator::RandomType() {
   return choice_.Of(Types{kSmallInt, kInteger, kInteger, kInteger, kBigInt, kBigInt, kReal, kDouble,
-                          kDouble, kText, kText, kBoolean, kDate, kTimestamp, kInterval});
+                          kDouble, kText, kText, kBoolean, kDate, kTimestamp, kInterval, kDecimal,
+                          kDecimal});
 }
 
 QueryGenerator::Types QueryGenerator::RandomTypes(int most) {

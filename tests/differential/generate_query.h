@@ -43,6 +43,7 @@ class QueryGenerator {
   Sql Selecting(SqlType type, const Scope& scope, int depth);  // CASE, COALESCE and their like
   Sql IntegerExpr(SqlType type, const Scope& scope, int depth);
   Sql FloatExpr(SqlType type, const Scope& scope, int depth);
+  Sql DecimalExpr(const Scope& scope, int depth);
   Sql Predicate(const Scope& scope, int depth);
   Sql Comparison(const Scope& scope, int depth);
   Sql SubqueryPredicate(const Scope& scope);

@@ -12,7 +12,7 @@ using Texts = std::vector<std::string>;
 Sql QueryGenerator::TextExpr(const Scope& scope, int depth) {
   const auto sub = [&] { return Expr(kText, scope, depth - 1); };
   const auto number = [&](int low, int high) { return std::to_string(choice_.Between(low, high)); };
-  switch (choice_.Below(11)) {
+  switch (choice_.Below(12)) {
     case 0:
       return Node(kText, {sub(), " || ", sub()});
     case 1:
@@ -40,6 +40,8 @@ Sql QueryGenerator::TextExpr(const Scope& scope, int depth) {
     case 9:
       return Node(
           kText, {"split_part(", sub(), ", ", sub(), ", ", choice_.Of(Texts{"1", "2", "-1"}), ")"});
+    case 10:  // of one scale, which prints
+      return Cast(Node(kDecimal, {"round(", Expr(kDecimal, scope, depth - 1), ", 3)"}), kText);
     default:
       return Cast(
           Expr(choice_.Of(Types{kInteger, kBigInt, kBoolean, kDate, kTimestamp}), scope, depth - 1),

@@ -61,6 +61,10 @@ std::string LiteralText(SqlType type, RandomChoice& choice) {
       return choice.Of(Texts{"'1 day'", "'-1 day'", "'1 mon'", "'-1 mon 2 days'", "'1 year 2 mons'",
                              "'25:00'", "'00:00:01.5'", "'-2:03:04.000001'", "'31 days 4:05'",
                              "'0'"});
+    case kDecimal:
+      if (choice.Chance(15))
+        return choice.Of(Texts{"999999.99", "-0.01", "0.005", "12345.6789", "7", "-2.50", "1e3"});
+      return Quarter(choice);
   }
   return "NULL";
 }
@@ -102,6 +106,8 @@ std::string NameOf(SqlType type) {
       return "TIMESTAMP";
     case kInterval:
       return "INTERVAL";
+    case kDecimal:
+      return "NUMERIC";
   }
   return "";
 }
@@ -115,10 +121,10 @@ Sql Literal(SqlType type, RandomChoice& choice) {
 
 std::vector<GeneratedTable> GenerateTables(RandomChoice& choice) {
   // Shared names make USING and NATURAL joins.
-  const std::vector<GeneratedColumn> all = {{"g", kInteger},  {"h", kInteger},   {"n", kBigInt},
-                                            {"s", kSmallInt}, {"x", kDouble},    {"y", kReal},
-                                            {"t", kText},     {"u", kText},      {"p", kBoolean},
-                                            {"e", kDate},     {"m", kTimestamp}, {"v", kInterval}};
+  const std::vector<GeneratedColumn> all = {
+      {"g", kInteger},   {"h", kInteger},  {"n", kBigInt}, {"s", kSmallInt}, {"x", kDouble},
+      {"y", kReal},      {"t", kText},     {"u", kText},   {"p", kBoolean},  {"e", kDate},
+      {"m", kTimestamp}, {"v", kInterval}, {"k", kDecimal}};
   std::vector<GeneratedTable> tables;
   for (int i = 0; i < 4; ++i) {
     GeneratedTable table{.name = std::string("t") + std::to_string(i), .columns = {}, .create = ""};
@@ -129,6 +135,7 @@ std::vector<GeneratedTable> GenerateTables(RandomChoice& choice) {
     std::string create = "CREATE TABLE " + table.name + " (";
     for (size_t c = 0; c < table.columns.size(); ++c) {
       create += (c == 0 ? "" : ", ") + table.columns[c].name + " " + NameOf(table.columns[c].type);
+      if (table.columns[c].type == kDecimal) create += "(8,2)";
       if (c == 0 && choice.Chance(50)) create += " PRIMARY KEY";
     }
     const int rows = i == 3 && choice.Chance(50) ? 0 : choice.Of(std::vector<int>{1, 3, 7, 12, 20});

@@ -21,6 +21,7 @@ enum SqlType : char {
   kDate = 'D',
   kTimestamp = 'P',
   kInterval = 'V',
+  kDecimal = 'n',
 };
 
 std::string NameOf(SqlType type);

@@ -261,6 +261,25 @@ TEST(ArrowTest, TextsAndDictionaries) {
   EXPECT_EQ(bad.Import().status().message(), "code outside its Arrow dictionary, in column: x");
 }
 
+TEST(ArrowTest, DecimalsTakeTheLargestScale) {
+  ColumnBuilder builder(TypeId::kDecimal, Unlimited());
+  for (const char* text : {"1.5", "-2.125", "7"})
+    ASSERT_TRUE(builder.Append(Value::Of(*ParseDecimal(text))).ok());
+  ASSERT_TRUE(builder.AppendNull().ok());
+  const TableRef table =
+      Table::MakeUnchecked({{{"v", TypeId::kDecimal}}, {}}, {*builder.Finish()}, 4);
+  ArrowSchema schema;
+  ArrowArray array;
+  ASSERT_TRUE(ExportArrow(table, Unlimited(), &schema, &array).ok());
+  EXPECT_STREQ(schema.children[0]->format, "d:38,3");
+  EXPECT_EQ(static_cast<const int64_t*>(array.children[0]->buffers[1])[2], -2125);
+  const auto back = ImportArrow(&schema, &array, Unlimited());
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToText((*back)->value(0, 0), TypeId::kDecimal), "1.500");
+  EXPECT_EQ(ToText((*back)->value(1, 0), TypeId::kDecimal), "-2.125");
+  EXPECT_TRUE((*back)->value(3, 0).is_null());
+}
+
 TEST(ArrowTest, RefusesOtherTypes) {
   Foreign time("ttm", 1, 0, {nullptr, "    "});
   const auto table = time.Import();

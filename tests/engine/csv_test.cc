@@ -231,7 +231,7 @@ TEST_F(CsvFileTest, KeepsLinksAndModesAndWritesDevices) {
   EXPECT_EQ(info.st_mode & 0777, 0640u);
   ASSERT_TRUE(WriteCsv(**table, "/dev/null", {}).ok());
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
-  EXPECT_EQ(SqlStateOf(WriteCsv(**table, "/dev/full", {})), "58030");
+  EXPECT_EQ(SqlStateOf(WriteCsv(**table, "/dev/full", {})), "53100");
 }
 
 }  // namespace

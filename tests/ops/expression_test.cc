@@ -2,10 +2,14 @@
 
 #include <array>
 #include <limits>
+#include <optional>
+#include <string>
 
 #include "engine/parse_element.h"
 #include "engine/status.h"
 #include "gtest/gtest.h"
+#include "ops/batch.h"
+#include "ops/like.h"
 #include "ops/scalar_error.h"
 #include "ops/text_functions.h"
 
@@ -80,6 +84,90 @@ TEST(ExpressionTest, EqualInstructionsAreOneAndDeadOnesGo) {
   const CompiledExpr expr = std::move(b).Build();
   EXPECT_EQ(expr.bytes_per_row(), 0);
   EXPECT_EQ(expr.output_input(0), 0);
+}
+
+// TEXT as scans hand it on: codes, which mean nothing under a NULL, and no strings.
+struct CodedText {
+  explicit CodedText(const std::vector<std::optional<std::string>>& texts) {
+    ColumnBuilder builder(TypeId::kText, std::make_shared<MemoryBudget>());
+    for (const auto& text : texts) {
+      EXPECT_TRUE(builder.Append(text.has_value() ? Value::Text(*text) : Value()).ok());
+      valid.push_back(text.has_value() ? 1 : 0);
+    }
+    column = *builder.Finish();
+    for (size_t i = 0; i < texts.size(); ++i)
+      codes.push_back(valid[i] != 0 ? column->values<int32_t>()[i] : 1 << 30);
+  }
+  Vector vector() const {
+    return {TypeId::kText, nullptr, column->has_nulls() ? valid.data() : nullptr, codes.data(),
+            column.get()};
+  }
+  ColumnRef column;
+  std::vector<int32_t> codes;
+  std::vector<uint8_t> valid;
+};
+
+TEST(ExpressionTest, PredicatesOfTextByItsCodes) {
+  ExprBuilder b;
+  const Id s = b.Input(0, TypeId::kText);
+  const Id m = b.Constant(Value::Text("m"), TypeId::kText);
+  const Id pattern[] = {s, b.Constant(Value::Text("%a_"), TypeId::kText)};
+  b.Output(b.Compare(ScalarOp::kEqual, s, m));
+  b.Output(b.Compare(ScalarOp::kLess, m, s));
+  b.Output(b.Compare(ScalarOp::kLessEqual, s, b.Parameter(0, TypeId::kText)));
+  b.Output(b.Rows(&kLike, pattern, ExprBuilder::kAlways));
+  b.Output(b.IsNull(s));
+  const CompiledExpr expr = std::move(b).Build();
+  std::vector<std::optional<std::string>> many = {"bay", "m", std::nullopt, "m", "", "zap", "bay"};
+  std::vector<std::optional<std::string>> large = many;  // a dictionary too large for it
+  for (int i = 0; i < (1 << 16); ++i) large.push_back(std::to_string(i));
+  ExprScratch scratch;
+  for (const char* parameter : {"b", "n", "zz"}) {
+    const std::array parameters = {Value::Text(parameter)};
+    expr.Prepare(scratch, 7, parameters);
+    // The same rows by codes, by codes of other dictionaries, and as strings.
+    const CodedText coded(many), other({"zap", "m", "a", "bay", std::nullopt, "m", "x"}),
+        of_large(large);
+    std::vector<std::string_view> views;
+    for (const auto& text : many) views.push_back(text.has_value() ? *text : "");
+    const std::vector<uint8_t> valid = {1, 1, 0, 1, 1, 1, 1};
+    const std::array inputs = {coded.vector(), other.vector(), of_large.vector(), coded.vector(),
+                               Of(TypeId::kText, views, &valid)};
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      ASSERT_TRUE(expr.Run(scratch, {&inputs[k], 1}, 7).ok());
+      for (int64_t i = 0; i < 7; ++i) {
+        const Vector& in = inputs[k];
+        const bool null = in.is_null(i);
+        const std::string_view text = null ? "" : TextAt(in, i);
+        const bool expected[] = {text == "m", "m" < text, text <= parameter,
+                                 text.size() >= 2 && text[text.size() - 2] == 'a'};
+        for (int o = 0; o < 4; ++o) {
+          const Vector& out = expr.output(scratch, o);
+          EXPECT_EQ(out.is_null(i), null) << k << " " << i << " " << o;
+          EXPECT_TRUE(null || (out.as<uint8_t>()[i] != 0) == expected[o])
+              << k << " " << i << " " << o;
+        }
+        EXPECT_EQ(expr.output(scratch, 4).as<uint8_t>()[i] != 0, null);
+      }
+    }
+  }
+}
+
+TEST(ExpressionTest, PredicatesByCodesFailOnlyInRowsThatCount) {
+  ExprBuilder b;
+  const Id s = b.Input(0, TypeId::kText);
+  const Id mask = b.Mask(ExprOpcode::kMaskTrue, ExprBuilder::kAlways, b.Input(1, TypeId::kBool));
+  const Id pattern[] = {s, b.Constant(Value::Text("a\\"), TypeId::kText)};  // ends in its escape
+  b.Output(b.Rows(&kLike, pattern, mask));
+  const CompiledExpr expr = std::move(b).Build();
+  ExprScratch scratch;
+  expr.Prepare(scratch, 3, {});
+  const CodedText coded({"ab", std::nullopt, "ac"});
+  for (const bool counts : {false, true}) {
+    const std::vector<uint8_t> active = {counts ? uint8_t{1} : uint8_t{0}, 1, 0};
+    const std::array inputs = {coded.vector(), Of(TypeId::kBool, active)};
+    EXPECT_EQ(expr.Run(scratch, inputs, 3).ok(), !counts);
+  }
 }
 
 TEST(ExpressionTest, ErrorsOnlyInActiveRowsThatAreNotNull) {

@@ -44,6 +44,28 @@ TEST(KeyTableTest, NullsAreOneKey) {
   }
 }
 
+TEST(KeyTableTest, EqualDecimalsAreOneKeyAtAnyScale) {
+  KeyTable table({TypeId::kDecimal});
+  const std::vector<Decimal> keys = {Decimal::Of(110, 2), Decimal::Of(11, 1), Decimal::Of(0, 0),
+                                     Decimal::Of(0, 5),   Decimal(),          Decimal::Of(-11, 1)};
+  const std::vector<uint8_t> valid = {1, 1, 1, 1, 0, 1};
+  const Vector key{TypeId::kDecimal, keys.data(), valid.data()};
+  std::vector<int64_t> ids(6);
+  table.FindOrAdd({&key, 1}, 6, ids.data());
+  EXPECT_EQ(ids, (std::vector<int64_t>{0, 0, 1, 1, 2, 3}));
+  BatchArena arena;
+  const Vector stored = table.Key(0, 0, 4, arena);
+  EXPECT_EQ(stored.as<Decimal>()[0].scale(), 2);  // the first that came
+  EXPECT_TRUE(stored.is_null(2));
+  const std::vector<Decimal> asked = {Decimal::Of(-110000, 5), Decimal::Of(12, 1), Decimal(),
+                                      Decimal::Of(1100, 3)};
+  const Vector probe{TypeId::kDecimal, asked.data(), nullptr};
+  KeyScratch scratch;
+  table.Find({&probe, 1}, 4, ids.data(), scratch);
+  EXPECT_EQ(std::vector<int64_t>(ids.begin(), ids.begin() + 4),
+            (std::vector<int64_t>{3, -1, 1, 0}));
+}
+
 // Ranges that grow up, down and away, against a map: the array must hand over to hashing with its
 // ids.
 TEST(KeyTableTest, IntegersMatchAMap) {

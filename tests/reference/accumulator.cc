@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "engine/decimal_functions.h"
 #include "engine/status.h"
 
 namespace adjoin::reference {
@@ -32,6 +33,8 @@ void Accumulator::Add(const Value& value, const Value& second) {
     case AggregateFunction::kAvg:
       if (value.is_int()) integer_sum_ += value.as_int();
       if (value.is_float()) float_sum_.Add(value.as_float());
+      if (value.is_decimal() && decimal_sum_.ok())
+        decimal_sum_ = decimal::Add(*decimal_sum_, value.as_decimal());
       break;
     case AggregateFunction::kMin:
       if (extreme_.is_null() || CompareValues(value, extreme_) < 0) extreme_ = value;
@@ -66,6 +69,15 @@ Value Accumulator::Comoment() const {
   return Value::Float(static_cast<double>(sum));
 }
 
+absl::StatusOr<Value> Accumulator::DecimalSum() const {
+  if (!decimal_sum_.ok()) return decimal_sum_.status();
+  if (function_ == AggregateFunction::kSum) return Value::Of(*decimal_sum_);
+  const absl::StatusOr<Decimal> average =
+      decimal::Divide(*decimal_sum_, decimal::FromInteger(count_));
+  if (!average.ok()) return average.status();
+  return Value::Of(*average);
+}
+
 absl::StatusOr<Value> Accumulator::Sum() const {
   if (IsFloat(arg_type_)) return RoundTo(type_, Value::Float(float_sum_.Total()));
   if (IsFloat(type_)) return RoundTo(type_, Value::Float(static_cast<double>(integer_sum_)));
@@ -77,6 +89,8 @@ absl::StatusOr<Value> Accumulator::Result() const {
     return Value::Int(count_);
   }
   if (count_ == 0) return Value();
+  const bool adds = function_ == AggregateFunction::kSum || function_ == AggregateFunction::kAvg;
+  if (adds && arg_type_ == TypeId::kDecimal) return DecimalSum();
   if (function_ == AggregateFunction::kSum) return Sum();
   if (function_ == AggregateFunction::kComoment) return Comoment();
   if (function_ == AggregateFunction::kStringAgg) return Value::Text(text_);

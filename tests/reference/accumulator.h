@@ -35,6 +35,7 @@ class Accumulator {
 
  private:
   absl::StatusOr<Value> Sum() const;
+  absl::StatusOr<Value> DecimalSum() const;
   Value Comoment() const;
   AggregateFunction function_;
   TypeId arg_type_, type_;
@@ -42,6 +43,7 @@ class Accumulator {
   int64_t count_ = 0;
   __int128 integer_sum_ = 0;
   CompensatedSum float_sum_;
+  absl::StatusOr<Decimal> decimal_sum_ = Decimal();
   Value extreme_;
   std::vector<std::pair<double, double>> pairs_;
   std::string text_;

@@ -357,6 +357,9 @@ class NodeEvaluator {
     return *recursion_inputs_.at({read.id, read.input});
   }
 
+  absl::StatusOr<Rows> operator()(const SparseProduct&) {
+    return SqlError(sqlstate::kInternalError, "plans are run as they were before programs");
+  }
   absl::StatusOr<Rows> operator()(const Derivative&) {
     return SqlError(sqlstate::kInternalError,
                     "a Derivative must be resolved before it is interpreted");

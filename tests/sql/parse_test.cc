@@ -101,8 +101,8 @@ TEST(UtilityTest, CreateTableErrors) {
             "42703 at 28: column \"b\" named in key does not exist");
   EXPECT_EQ(DecodeError("CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER PRIMARY KEY)"),
             "42P16 at 50: multiple primary keys for table \"t\" are not allowed");
-  EXPECT_EQ(DecodeError("CREATE TABLE t (a numeric(10, 2))"),
-            "0A000 at 19: type numeric is not supported");
+  EXPECT_EQ(DecodeError("CREATE TABLE t (a numeric(100, 2))"),
+            "0A000 at 19: type numeric(100,2) is not supported");
   EXPECT_EQ(DecodeError("CREATE TABLE t (a foo)"), "42704 at 19: type \"foo\" does not exist");
   EXPECT_EQ(DecodeError("CREATE TABLE t (a INTEGER DEFAULT 3)"),
             "0A000 at 27: DEFAULT is not supported");

@@ -97,6 +97,23 @@ TEST_F(ShellTest, PrintsDatesAndIntervals) {
             "\"v\": \"1 mon -2 days\"}\n]\n");
 }
 
+TEST_F(ShellTest, PrintsNumerics) {
+  const std::string sql =
+      " -c " + Quote("SELECT * FROM (VALUES (NUMERIC '1.50', 1), (NULL, 2), (-10, 3)) AS v(n, i)");
+  EXPECT_EQ(Run(sql).out,
+            "  n   | i \n"
+            "------+---\n"
+            " 1.50 | 1\n"
+            "      | 2\n"
+            "  -10 | 3\n"
+            "(3 rows)\n"
+            "\n");
+  EXPECT_EQ(Run("--format json" + sql).out,
+            "[\n  {\"n\": 1.50, \"i\": 1},\n  {\"n\": null, \"i\": 2},\n  {\"n\": -10, "
+            "\"i\": 3}\n]\n");
+  EXPECT_EQ(Run("--format csv" + sql).out, "n,i\n1.50,1\n,2\n-10,3\n");
+}
+
 TEST_F(ShellTest, PrintsCsvAndJson) {
   const std::string sql =
       " -c " +
@@ -207,6 +224,8 @@ TEST_F(ShellTest, ChecksItsArguments) {
                 .out,
             "adjoin.threads\n2\nmemory_limit\n1GB\n");
   EXPECT_THAT(Run("--help").out, HasSubstr("--memory-limit"));
+  EXPECT_EQ(Run("--temp-directory /tmp --format csv -c 'SHOW adjoin.temp_directory'").out,
+            "adjoin.temp_directory\n/tmp\n");
   EXPECT_EQ(Run("--help").code, 0);
 }
 

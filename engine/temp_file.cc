@@ -1,0 +1,67 @@
+#include "engine/temp_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "engine/file.h"
+#include "engine/status.h"
+
+namespace adjoin {
+namespace {
+
+// Readable bytes after a buffer's end (engine/buffer.h).
+constexpr char kPadding[64] = {};
+
+struct Mapping {
+  void* data;
+  size_t bytes;
+  ~Mapping() { munmap(data, bytes); }
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TempFile>> TempFile::Create(const std::string& directory) {
+  static std::atomic<int64_t> next{0};
+  std::unique_ptr<TempFile> file(new TempFile());
+  file->path_ = absl::StrCat(directory, "/adjoin.", getpid(), ".", next.fetch_add(1), ".tmp");
+  file->descriptor_ =
+      open(file->path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file->descriptor_ < 0) {
+    return FileError("could not create temporary file", file->path_, "", errno);
+  }
+  unlink(file->path_.c_str());
+  return file;
+}
+
+TempFile::~TempFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+absl::Status TempFile::Append(const void* data, int64_t bytes) {
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = write(descriptor_, from, static_cast<size_t>(bytes));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FileError("could not write to file", path_, "", errno);
+    from += written;
+    bytes -= written;
+    size_ += written;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const Buffer>> TempFile::Map() {
+  const int64_t size = size_;
+  ADJOIN_RETURN_IF_ERROR(Append(kPadding, sizeof(kPadding)));
+  const auto mapped = static_cast<size_t>(size_);
+  void* data = mmap(nullptr, mapped, PROT_READ, MAP_SHARED, descriptor_, 0);
+  if (data == MAP_FAILED) return FileError("could not map file", path_, "", errno);
+  return Buffer::Wrap(data, size, std::make_shared<const Mapping>(data, mapped));
+}
+
+}  // namespace adjoin

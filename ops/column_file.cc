@@ -1,0 +1,184 @@
+#include "ops/column_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/status.h"
+
+namespace adjoin {
+
+absl::Status ColumnFile::Write(std::unique_ptr<TempFile>& file, const void* data, int64_t bytes) {
+  if (file == nullptr) {
+    ADJOIN_ASSIGN_OR_RETURN(file, TempFile::Create(spill_.directory));
+  }
+  spill_.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  return file->Append(data, bytes);
+}
+
+absl::Status ColumnFile::Append(const ColumnChunk& chunk, int64_t begin, int64_t end) {
+  const int64_t n = (end < 0 ? chunk.length() : end) - begin;
+  if (n <= 0) return absl::OkStatus();
+  ADJOIN_RETURN_IF_ERROR(
+      AppendValidity(chunk.valid() == nullptr ? nullptr : chunk.valid() + begin, n));
+  if (type_ == TypeId::kText) {
+    ADJOIN_RETURN_IF_ERROR(AppendCodes(chunk, begin, n));
+  } else {
+    const int64_t width = WidthOf(type_);
+    ADJOIN_RETURN_IF_ERROR(Write(values_, chunk.data() + begin * width, n * width));
+  }
+  length_ += n;
+  return absl::OkStatus();
+}
+
+absl::Status ColumnFile::AppendCodes(const ColumnChunk& chunk, int64_t begin, int64_t n) {
+  const auto* codes = reinterpret_cast<const int32_t*>(chunk.data()) + begin;
+  const std::shared_ptr<const Dictionary>& lent = chunk.borrowed_dictionary();
+  if (length_ == 0 && lent != nullptr && lent->size() > 0) borrowed_ = lent;
+  const auto bytes = n * static_cast<int64_t>(sizeof(int32_t));
+  if (dictionary_ == nullptr && borrowed_ != nullptr && borrowed_ == lent)
+    return Write(values_, codes, bytes);
+  if (dictionary_ == nullptr) {  // a copy: codes that are written stay what they are
+    dictionary_ = std::make_shared<Dictionary>();
+    for (int32_t c = 0; borrowed_ != nullptr && c < borrowed_->size(); ++c)
+      dictionary_->Intern(borrowed_->at(c));
+    if (dictionary_->size() == 0) dictionary_->Intern("");  // code 0 is under every NULL
+  }
+  const Dictionary* from = chunk.dictionary();
+  std::vector<int32_t> map(from == nullptr ? 0 : static_cast<size_t>(from->size()), -1);
+  std::vector<int32_t> own(static_cast<size_t>(n), 0);
+  const uint8_t* valid = chunk.valid() == nullptr ? nullptr : chunk.valid() + begin;
+  for (int64_t i = 0; i < n; ++i) {
+    if (valid != nullptr && valid[i] == 0) continue;
+    int32_t& code = map[static_cast<size_t>(codes[i])];
+    if (code < 0) code = dictionary_->Intern(from->at(codes[i]));
+    own[static_cast<size_t>(i)] = code;
+  }
+  return Write(values_, own.data(), bytes);
+}
+
+// Whole bytes are written; the bits of the last rows wait for the next ones.
+absl::Status ColumnFile::AppendValidity(const uint8_t* valid, int64_t n) {
+  const bool nulls = valid != nullptr && std::memchr(valid, 0, static_cast<size_t>(n)) != nullptr;
+  if (validity_ == nullptr) {
+    if (!nulls) return absl::OkStatus();
+    const std::vector<uint8_t> before(static_cast<size_t>(length_ / 8), 0xFF);
+    ADJOIN_RETURN_IF_ERROR(Write(validity_, before.data(), std::ssize(before)));
+    bits_ = static_cast<uint8_t>((1 << (length_ % 8)) - 1);
+  }
+  std::vector<uint8_t> bytes;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t bit = (length_ + i) % 8;
+    bits_ |= static_cast<uint8_t>((valid == nullptr || valid[i] != 0 ? 1 : 0) << bit);
+    if (bit == 7) bytes.push_back(std::exchange(bits_, uint8_t{0}));
+  }
+  return Write(validity_, bytes.data(), std::ssize(bytes));
+}
+
+absl::StatusOr<ColumnRef> ColumnFile::Finish() {
+  ADJOIN_RETURN_IF_ERROR(Write(values_, nullptr, 0));  // a file also for no rows
+  std::shared_ptr<const Buffer> validity;
+  if (validity_ != nullptr) {
+    if (length_ % 8 != 0) ADJOIN_RETURN_IF_ERROR(Write(validity_, &bits_, 1));
+    ADJOIN_ASSIGN_OR_RETURN(validity, validity_->Map());
+    validity_ = nullptr;
+  }
+  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<const Buffer> values, values_->Map());
+  values_ = nullptr;
+  std::shared_ptr<const Dictionary> dictionary = dictionary_ != nullptr ? dictionary_ : borrowed_;
+  if (type_ == TypeId::kText && dictionary == nullptr) {
+    auto empty = std::make_shared<Dictionary>();
+    empty->Intern("");
+    dictionary = std::move(empty);
+  }
+  return std::make_shared<const Column>(type_, length_, std::move(values), std::move(validity),
+                                        std::move(dictionary));
+}
+
+absl::StatusOr<int64_t> RowFile::Append(std::span<const ColumnChunk> columns) {
+  const std::lock_guard lock(mutex_);
+  if (columns_.empty()) {
+    for (const ColumnChunk& column : columns) columns_.emplace_back(column.type(), spill_);
+  }
+  for (size_t c = 0; c < columns.size(); ++c)
+    ADJOIN_RETURN_IF_ERROR(columns_[c].Append(columns[c]));
+  const int64_t first = rows_;
+  rows_ += columns.empty() ? 0 : columns[0].length();
+  return first;
+}
+
+absl::StatusOr<int64_t> RowFile::AppendTable(const Table& table) {
+  constexpr int64_t kPiece = 4096;
+  int64_t first = rows_;
+  BatchArena arena;
+  for (int64_t begin = 0; begin < table.num_rows(); begin += kPiece) {
+    const int64_t n = std::min(kPiece, table.num_rows() - begin);
+    std::vector<ColumnChunk> chunks;
+    for (const ColumnRef& column : table.columns()) {
+      arena.Reset();
+      chunks.emplace_back(column->type());
+      chunks.back().Append(ReadColumn(*column, begin, n, arena), n);
+    }
+    ADJOIN_ASSIGN_OR_RETURN(const int64_t at, Append(chunks));
+    if (begin == 0) first = at;
+  }
+  return first;
+}
+
+absl::StatusOr<TableRef> RowFile::Finish() {
+  Schema schema;
+  std::vector<ColumnRef> columns;
+  for (ColumnFile& file : columns_) {
+    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, file.Finish());
+    schema.fields.push_back({"", column->type()});
+    columns.push_back(std::move(column));
+  }
+  return Table::MakeUnchecked(std::move(schema), std::move(columns), rows_);
+}
+
+absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,
+                                   const RunState& run) {
+  const auto n = static_cast<int64_t>(rows.size());
+  if (!run.spill->Takes(n * WidthOf(column.type()), *run.budget)) {
+    absl::StatusOr<ColumnRef> kept = TakeRows(column, rows, run.budget);
+    if (!run.spill->enabled() || !IsOutOfMemory(kept.status())) return kept;
+  }
+  constexpr int64_t kPiece = 16384;
+  ColumnFile file(column.type(), *run.spill);
+  BatchArena arena;
+  for (int64_t begin = 0; begin < n; begin += kPiece) {
+    const int64_t count = std::min(kPiece, n - begin);
+    arena.Reset();
+    ColumnChunk chunk(column.type());
+    chunk.Append(GatherColumn(column, rows.data() + begin, count, /*outer=*/true, arena), count);
+    ADJOIN_RETURN_IF_ERROR(file.Append(chunk));
+  }
+  return file.Finish();
+}
+
+absl::StatusOr<TableRef> InMemory(const TableRef& table,
+                                  const std::shared_ptr<MemoryBudget>& budget) {
+  const auto copy = [&](const std::shared_ptr<const Buffer>& from)
+      -> absl::StatusOr<std::shared_ptr<const Buffer>> {
+    if (from == nullptr || from->is_charged()) return from;
+    ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> to, Buffer::Allocate(from->size(), budget));
+    std::memcpy(to->mutable_data(), from->data(), static_cast<size_t>(from->size()));
+    return std::shared_ptr<const Buffer>(std::move(to));
+  };
+  std::vector<ColumnRef> columns;
+  for (const ColumnRef& column : table->columns()) {
+    if (!column->is_stored() || column->values_buffer()->is_charged()) {
+      columns.push_back(column);
+      continue;
+    }
+    ADJOIN_ASSIGN_OR_RETURN(auto values, copy(column->values_buffer()));
+    ADJOIN_ASSIGN_OR_RETURN(auto validity, copy(column->validity_buffer()));
+    columns.push_back(std::make_shared<const Column>(column->type(), column->length(),
+                                                     std::move(values), std::move(validity),
+                                                     column->dictionary()));
+  }
+  return Table::MakeUnchecked(table->schema(), std::move(columns), table->num_rows(),
+                              table->grid());
+}
+
+}  // namespace adjoin

@@ -1,0 +1,30 @@
+// Where a run puts rows that memory has no room for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "engine/buffer.h"
+
+namespace adjoin {
+
+struct Spill {
+  std::string directory;  // empty: nowhere
+  bool allowed = true;
+  bool forced = false;  // whatever fits
+  // What a run must leave unused of the budget for its operators when it keeps relations.
+  int64_t reserve = 0;
+  std::atomic<int64_t> bytes{0};  // written so far
+
+  bool enabled() const { return allowed && !directory.empty(); }
+  // Whether a relation of `bytes` more goes to a file.
+  bool Takes(int64_t relation_bytes, const MemoryBudget& budget) const {
+    return enabled() && (forced || budget.available() - relation_bytes < reserve);
+  }
+};
+
+bool IsOutOfMemory(const absl::Status& status);
+
+}  // namespace adjoin

@@ -1,0 +1,92 @@
+#include <numeric>
+#include <utility>
+
+#include "engine/status.h"
+#include "ops/hash_aggregate.h"
+#include "ops/pipeline_run.h"
+#include "ops/row_partitions.h"
+#include "ops/stored_rows.h"
+
+namespace adjoin {
+namespace {
+
+std::vector<int> FirstColumns(int n) {
+  std::vector<int> columns(static_cast<size_t>(n));
+  std::iota(columns.begin(), columns.end(), 0);
+  return columns;
+}
+
+// The groups of parts, which are one run each, ascending by their first rows.
+class SpilledGroups {
+ public:
+  SpilledGroups(const HashAggregate& aggregate, RunState& run, const PipelineOptions& options)
+      : aggregate_(aggregate), run_(run), options_(options), file_(*run.spill) {}
+
+  absl::Status AddParts(const RowPartitions& rows, const PartitionSpec& spec) {
+    for (size_t p = 0; p < kPartitions; ++p) {
+      if (rows.parts[p].empty()) continue;
+      absl::Status status = AddPart(rows, p);
+      if (IsOutOfMemory(status)) {
+        PartitionSpec below = spec;
+        ADJOIN_ASSIGN_OR_RETURN(const RowPartitions again,
+                                PartitionAgain(rows, p, below, run_, options_));
+        ++below.level;
+        status = AddParts(again, below);
+      }
+      ADJOIN_RETURN_IF_ERROR(status);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<TableRef> Merge(const Schema& schema) {
+    StoredRows stored(schema, run_);
+    ADJOIN_ASSIGN_OR_RETURN(const TableRef table, file_.Finish());
+    if (runs_.empty()) return stored.Finish();
+    const std::vector<int> columns = FirstColumns(table->num_columns() - 1);
+    const auto* order = table->column(table->num_columns() - 1)->values<int64_t>();
+    std::vector<RunList> lists;
+    for (const RowRun& run : runs_) lists.emplace_back(&run, 1);
+    const auto less = [&](int64_t a, int64_t b) { return order[a] < order[b]; };
+    ADJOIN_RETURN_IF_ERROR(MergeInto(*table, std::move(lists), less, columns, run_, stored));
+    return stored.Finish();
+  }
+
+ private:
+  absl::Status AddPart(const RowPartitions& rows, size_t part) {
+    const Branch branch{
+        std::make_shared<PartitionSource>(rows, part, /*all_blocks=*/true, options_.batch_rows),
+        {}};
+    ADJOIN_ASSIGN_OR_RETURN(const TableRef groups,
+                            RunInMemory({branch}, aggregate_, run_, options_));
+    ADJOIN_ASSIGN_OR_RETURN(const int64_t first, file_.AppendTable(*groups));
+    runs_.push_back({0, first, groups->num_rows()});
+    return absl::OkStatus();
+  }
+
+  const HashAggregate& aggregate_;
+  RunState& run_;
+  const PipelineOptions& options_;
+  RowFile file_;
+  std::vector<RowRun> runs_;
+};
+
+}  // namespace
+
+absl::StatusOr<TableRef> HashAggregate::RunSpilled(const std::vector<Branch>& branches,
+                                                   RunState& run,
+                                                   const PipelineOptions& options) const {
+  PartitionSpec spec;
+  spec.keys = &spec_.exprs;
+  spec.num_keys = spec_.num_keys;
+  spec.columns = spec_.exprs.input_columns();
+  spec.width = spec.columns.empty() ? 0 : spec.columns.back() + 1;
+  HashAggregateSpec parts = spec_;
+  parts.order = spec.width;
+  const HashAggregate aggregate(std::move(parts));
+  SpilledGroups groups(aggregate, run, options);
+  ADJOIN_ASSIGN_OR_RETURN(const RowPartitions rows, Partition(branches, 0, spec, run, options));
+  ADJOIN_RETURN_IF_ERROR(groups.AddParts(rows, spec));
+  return groups.Merge(spec_.schema);
+}
+
+}  // namespace adjoin

@@ -1,0 +1,101 @@
+#include <numeric>
+#include <utility>
+
+#include "engine/status.h"
+#include "ops/row_partitions.h"
+#include "ops/scan.h"
+#include "ops/stored_rows.h"
+#include "ops/window.h"
+
+namespace adjoin {
+namespace {
+
+// What the calls give for the rows of parts, which are one run each, ascending by the rows.
+class WindowParts {
+ public:
+  WindowParts(const WindowSpec& spec, const Table& table, RunState& run,
+              const PipelineOptions& options)
+      : spec_(spec), table_(table), run_(run), options_(options), file_(*run.spill) {
+    for (const ColumnRef& column : table.columns()) types_.push_back(column->type());
+  }
+
+  absl::StatusOr<std::vector<ColumnRef>> Run() {
+    std::vector<int> all(types_.size());
+    std::iota(all.begin(), all.end(), 0);
+    const PartitionSpec spec{
+        &spec_.exprs,         spec_.num_partition, 0, 0, spec_.exprs.input_columns(),
+        table_.num_columns(), RowOrder::kPosition};
+    const auto scan = std::make_shared<ScanSource>(spec_.relation, std::move(all));
+    ADJOIN_ASSIGN_OR_RETURN(const RowPartitions rows,
+                            Partition({{scan, {}}}, 0, spec, run_, options_));
+    ADJOIN_RETURN_IF_ERROR(AddParts(rows, spec));
+    return Merge();
+  }
+
+ private:
+  absl::Status AddParts(const RowPartitions& rows, const PartitionSpec& spec) {
+    for (size_t p = 0; p < kPartitions; ++p) {
+      if (rows.parts[p].empty()) continue;
+      absl::Status status = AddPart(rows, p);
+      if (IsOutOfMemory(status)) {
+        PartitionSpec below = spec;
+        ADJOIN_ASSIGN_OR_RETURN(const RowPartitions again,
+                                PartitionAgain(rows, p, below, run_, options_));
+        ++below.level;
+        status = AddParts(again, below);
+      }
+      ADJOIN_RETURN_IF_ERROR(status);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddPart(const RowPartitions& rows, size_t part) {
+    ADJOIN_ASSIGN_OR_RETURN(const TableRef table, LoadPart(rows, part, types_, run_));
+    ADJOIN_ASSIGN_OR_RETURN(std::vector<ColumnRef> columns,
+                            ComputeWindow(spec_, *table, run_, options_));
+    columns.push_back(table->columns().back());
+    Schema schema;
+    for (const ColumnRef& column : columns) schema.fields.push_back({"", column->type()});
+    const int64_t n = table->num_rows();
+    ADJOIN_ASSIGN_OR_RETURN(const int64_t first, file_.AppendTable(*Table::MakeUnchecked(
+                                                     std::move(schema), std::move(columns), n)));
+    runs_.push_back({0, first, n});
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<ColumnRef>> Merge() {
+    Schema schema;
+    for (const WindowCallSpec& call : spec_.calls) schema.fields.push_back({"", call.result});
+    StoredRows stored(schema, run_);
+    ADJOIN_ASSIGN_OR_RETURN(const TableRef table, file_.Finish());
+    if (!runs_.empty()) {
+      std::vector<int> columns(spec_.calls.size());
+      std::iota(columns.begin(), columns.end(), 0);
+      const auto* row = table->columns().back()->values<int64_t>();
+      std::vector<RunList> lists;
+      for (const RowRun& run : runs_) lists.emplace_back(&run, 1);
+      const auto less = [&](int64_t a, int64_t b) { return row[a] < row[b]; };
+      ADJOIN_RETURN_IF_ERROR(MergeInto(*table, std::move(lists), less, columns, run_, stored));
+    }
+    ADJOIN_ASSIGN_OR_RETURN(const TableRef merged, stored.Finish());
+    return merged->columns();
+  }
+
+  const WindowSpec& spec_;
+  const Table& table_;
+  RunState& run_;
+  const PipelineOptions& options_;
+  std::vector<TypeId> types_;
+  RowFile file_;
+  std::vector<RowRun> runs_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<ColumnRef>> ComputeWindowInFiles(const WindowSpec& spec,
+                                                            const Table& table, RunState& run,
+                                                            const PipelineOptions& options) {
+  return WindowParts(spec, table, run, options).Run();
+}
+
+}  // namespace adjoin

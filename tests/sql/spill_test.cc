@@ -1,0 +1,207 @@
+// Statements that have no room in memory: through files with the same rows, or a clear error.
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "engine/status.h"
+#include "tests/sql/connection_fixture.h"
+
+namespace adjoin::api {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* kTable =
+    "CREATE TABLE t AS SELECT i AS k, (i * 7919) % 30011 AS g, random_normal(7, i) AS v, "
+    "'name ' || i % 1000 AS s, CASE WHEN i % 17 <> 0 THEN i % 5000 END AS n "
+    "FROM generate_series(1, 60000) AS r(i)";
+
+class SpillTest : public ConnectionTest {
+ protected:
+  SpillTest()
+      : directory_(std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
+                   ".tmp") {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directory(directory_);
+    Run(kTable);
+    Run("SET adjoin.contraction = off");  // a contraction keeps its right side in memory
+  }
+  ~SpillTest() override {
+    EXPECT_TRUE(std::filesystem::is_empty(directory_));
+    std::filesystem::remove_all(directory_);
+  }
+
+  void UseDirectory() { Run("SET adjoin.temp_directory = '" + directory_.string() + "'"); }
+  // Leaves `bytes` beside what the tables take.
+  void Leave(int64_t bytes) {
+    Run("SET memory_limit = " + std::to_string(database_.memory_used() + bytes));
+  }
+
+  const std::filesystem::path directory_;
+};
+
+TEST_F(SpillTest, RowsAndBitsAreThoseOfMemory) {
+  const char* const kQueries[] = {
+      "SELECT k, COUNT(*) AS c, SUM(v) AS x, MIN(s) AS m, AVG(n) AS a FROM t GROUP BY k",
+      "SELECT g, s, SUM(v) AS x, STDDEV(v) AS d, COUNT(DISTINCT n) AS c, MAX(n) AS m FROM t "
+      "GROUP BY g, s",
+      "SELECT v, n, COUNT(*) FILTER (WHERE n > 100) AS c FROM t GROUP BY v, n",
+      "SELECT SUM(a.v * b.v) AS x, COUNT(*) AS c FROM t AS a JOIN t AS b ON a.k = b.g",
+      "SELECT a.k, b.k, a.v + b.v AS x, b.s FROM t AS a LEFT JOIN t AS b ON a.k = b.g AND a.v > "
+      "b.v",
+      "SELECT a.k, b.k AS c, b.s FROM t AS a FULL JOIN t AS b ON a.k = b.g + 50000",
+      "SELECT a.k, b.s, b.v FROM t AS a JOIN t AS b ON a.k = b.k",
+      "SELECT k, s FROM t WHERE k IN (SELECT g + v::BIGINT FROM t)",
+      "SELECT k, v FROM t AS a WHERE NOT EXISTS (SELECT 1 FROM t AS b WHERE a.k = b.g)",
+      "SELECT k FROM t WHERE k NOT IN (SELECT g FROM t)",
+      "SELECT k FROM t WHERE k NOT IN (SELECT n FROM t)",
+      "SELECT a.g, SUM(b.v) AS x FROM t AS a JOIN t AS b ON a.k = b.g JOIN t AS c ON c.k = b.k "
+      "GROUP BY a.g",
+      "SELECT k, v, s FROM t ORDER BY s DESC, v",
+      "SELECT * FROM t ORDER BY n NULLS FIRST, g DESC",
+      "SELECT k, SUM(v) OVER (PARTITION BY n ORDER BY k) AS x, RANK() OVER (PARTITION BY n ORDER "
+      "BY "
+      "v DESC) AS r, LAG(s) OVER (PARTITION BY g ORDER BY k) AS l FROM t",
+      "SELECT k, AVG(v) OVER (PARTITION BY g) AS a FROM t",
+      "SELECT DISTINCT g, n, s FROM t",
+      "SELECT k, v FROM t UNION SELECT g, v FROM t",
+      "SELECT k FROM t INTERSECT SELECT g FROM t",
+      "WITH c AS (SELECT g, SUM(v) AS x FROM t GROUP BY g) SELECT a.g, b.x FROM c AS a JOIN c AS b "
+      "ON a.g = b.g + 1 ORDER BY a.x",
+      "SELECT k, v, s FROM t ORDER BY v LIMIT 10 OFFSET 20000",
+  };
+  for (const char* sql : kQueries) {
+    for (const int threads : {1, 2}) {
+      Run("RESET memory_limit; RESET adjoin.temp_directory; SET adjoin.threads = " +
+          std::to_string(threads));
+      const std::string expected = Rows(sql);
+      UseDirectory();
+      Leave(int64_t{1} << 20);
+      database_.ResetPeak();
+      const auto result = connection_.Query(sql);
+      ASSERT_TRUE(result.ok()) << FormatError(result.status(), sql) << sql;
+      EXPECT_TRUE(TextOf(result->rows) == expected) << sql;
+      EXPECT_GT(result->spilled_bytes, 0) << sql;
+      EXPECT_GT(result->peak_bytes, 0) << sql;
+      EXPECT_LE(result->peak_bytes, int64_t{1} << 20) << sql;
+    }
+  }
+}
+
+TEST_F(SpillTest, WithoutADirectoryTheErrorSaysWhatToSet) {
+  Leave(int64_t{1} << 20);
+  const auto result = connection_.Query("SELECT k, SUM(v) FROM t GROUP BY k");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(SqlState(result.status()), "53200");
+  EXPECT_EQ(result.status().message(), "out of memory");
+  EXPECT_THAT(FormatError(result.status()), HasSubstr("DETAIL:  Failed on request of "));
+  EXPECT_THAT(FormatError(result.status()),
+              HasSubstr("HINT:  Raise memory_limit, or set adjoin.temp_directory to a directory"));
+  UseDirectory();
+  Run("SET adjoin.spill = off");
+  EXPECT_THAT(Error("SELECT k, SUM(v) FROM t GROUP BY k"), StartsWith("53200"));
+  Run("SET adjoin.spill = on");
+  Run("SELECT k, SUM(v) FROM t GROUP BY k");
+}
+
+TEST_F(SpillTest, ADirectoryThatCannotBeUsedIsAnError) {
+  Leave(int64_t{1} << 20);
+  Run("SET adjoin.temp_directory = '/no/such/directory'");
+  EXPECT_THAT(
+      Error("SELECT k, SUM(v) FROM t GROUP BY k"),
+      ::testing::MatchesRegex("58P01 could not create temporary file "
+                              "\"/no/such/directory/adjoin.*\": No such file or directory"));
+  const std::string file = directory_ / "file";
+  std::ofstream(file) << "x";
+  Run("SET adjoin.temp_directory = '" + file + "'");
+  EXPECT_THAT(Error("SELECT * FROM t ORDER BY v"),
+              ::testing::MatchesRegex("58030 could not create temporary file .*: Not a directory"));
+  std::filesystem::remove(file);
+  EXPECT_EQ(Rows("SELECT COUNT(*) FROM t"), "60000\n");
+}
+
+TEST_F(SpillTest, AFullDiskIsAnErrorAndChangesNothing) {
+  UseDirectory();
+  Run("CREATE TABLE u (k BIGINT, x DOUBLE PRECISION)");
+  Leave(int64_t{1} << 20);
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{64 << 10, before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string error = Error("INSERT INTO u SELECT k, SUM(v) FROM t GROUP BY k");
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(error, ::testing::MatchesRegex("53100 could not write to file .*: File too large"));
+  EXPECT_EQ(Rows("SELECT COUNT(*) FROM u"), "0\n");
+}
+
+TEST_F(SpillTest, AnErrorHalfWayLeavesTablesAndNoFiles) {
+  UseDirectory();
+  Run("CREATE TABLE u (k BIGINT, x DOUBLE PRECISION); INSERT INTO u VALUES (1, 2)");
+  Leave(int64_t{1} << 20);
+  EXPECT_EQ(Error("INSERT INTO u SELECT a.k, b.v FROM t AS a JOIN t AS b ON a.k = b.g "
+                  "WHERE 1 / (a.k - 30000) < 2"),
+            "22012 division by zero");
+  EXPECT_EQ(Error("WITH d AS (SELECT k, SUM(v) AS x FROM t GROUP BY k) INSERT INTO u "
+                  "SELECT 1 / (k - 59999), x FROM d ORDER BY x"),
+            "22012 division by zero");
+  EXPECT_EQ(Rows("SELECT * FROM u"), "1 | 2\n");
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+TEST_F(SpillTest, RowsOfOneKeyMustFit) {
+  UseDirectory();
+  Leave(int64_t{1} << 20);
+  const auto result =
+      connection_.Query("SELECT COUNT(*) FROM t AS a JOIN t AS b ON a.k / 60001 = b.k / 60001");
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(FormatError(result.status()), HasSubstr("out of memory"));
+  EXPECT_THAT(FormatError(result.status()), HasSubstr("60000 rows of one key"));
+  EXPECT_THAT(FormatError(result.status()), HasSubstr("HINT:  Raise memory_limit."));
+}
+
+TEST_F(SpillTest, TablesStayInMemory) {
+  UseDirectory();
+  Leave(int64_t{1} << 20);
+  EXPECT_THAT(Error("CREATE TABLE u AS SELECT a.* FROM t AS a JOIN t AS b ON a.k = b.k"),
+              StartsWith("53200"));
+  EXPECT_THAT(Error("SELECT * FROM u"), StartsWith("42P01"));
+  const int64_t before = database_.memory_used();
+  Run("CREATE TABLE u AS SELECT k, SUM(v) AS x FROM t GROUP BY k HAVING SUM(v) > 1");
+  EXPECT_GT(database_.memory_used(), before + 100000);
+  Run("CREATE TABLE w (k BIGINT, x DOUBLE PRECISION)");
+  const int64_t made = database_.memory_used();
+  Run("INSERT INTO w SELECT k, SUM(v) AS x FROM t GROUP BY k HAVING SUM(v) > 2");
+  EXPECT_GT(database_.memory_used(), made + 10000);
+}
+
+TEST_F(SpillTest, ExplainAnalyzeSaysWhatARunTook) {
+  UseDirectory();
+  EXPECT_THAT(Rows("EXPLAIN ANALYZE SELECT g, SUM(v) FROM t GROUP BY g"),
+              ::testing::ContainsRegex("Memory: peak [1-9][0-9]* bytes, 0 in files\n"));
+  Leave(int64_t{1} << 20);
+  const std::string plan = Rows("EXPLAIN ANALYZE SELECT k, SUM(v) FROM t GROUP BY k");
+  EXPECT_THAT(plan, ::testing::ContainsRegex(
+                        "aggregate 1 by 1 keys  \\([0-9.]+ ms, peak [1-9][0-9]* bytes, "
+                        "[1-9][0-9]* in files\\)  rows=60000\n"));
+  EXPECT_THAT(plan, ::testing::ContainsRegex("Memory: peak [1-9][0-9]* bytes, [1-9][0-9]* in "
+                                             "files\n"));
+}
+
+TEST_F(SpillTest, TheDatabaseNamesADirectoryForItsConnections) {
+  const Database database = *Database::Open({.threads = 1, .temp_directory = "/tmp"});
+  Connection connection = database.Connect();
+  EXPECT_EQ(RowsOn(connection, "SHOW adjoin.temp_directory"), "/tmp\n");
+  RunOn(connection, "SET adjoin.temp_directory = ''");
+  EXPECT_EQ(RowsOn(connection, "SHOW adjoin.temp_directory"), "\n");
+  RunOn(connection, "RESET adjoin.temp_directory");
+  EXPECT_EQ(RowsOn(connection, "SHOW adjoin.temp_directory"), "/tmp\n");
+}
+
+}  // namespace
+}  // namespace adjoin::api
