@@ -5,7 +5,7 @@
 -- particle(leaf, c, m, x, s, live)    place(leaf, m, live)    neighbour(leaf, q, other, near)    slot    bandwidth(id, h)
 --
 -- The sum is two products with the matrix k: of s - x / h^2, and of ones. A grid of neighbours instead of a list of pairs of
--- leaves makes every step one over arrays, forwards and backwards, which runs tile by tile where k is too large to be stored.
+-- leaves makes every step one over arrays, forwards and backwards.
 --
 -- Differentiate `objective` with respect to x and s of particle and h of bandwidth.
 CREATE VIEW phi AS
