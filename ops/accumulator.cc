@@ -200,6 +200,7 @@ class DecimalTotal final : public Accumulator {
     }
     return Vector{TypeId::kDecimal, values, GroupValidity(counts_.data() + begin, n, arena)};
   }
+  int64_t bytes() const override { return VectorBytes(sums_) + VectorBytes(counts_); }
 
  private:
   const bool average_;

@@ -21,6 +21,9 @@ constexpr int64_t kBufferBytes = int64_t{256} << 10;
 // Numbers of rows in what a block gives are below.
 constexpr int kBlockShift = 40;
 
+__int128 EqualBits(const Interval& value) { return value.span(); }
+__int128 EqualBits(const Decimal& value) { return Normalized(value).bits(); }
+
 // Equal values give equal bits.
 template <typename T>
 uint64_t KeyBits(const T& value) {
@@ -31,8 +34,8 @@ uint64_t KeyBits(const T& value) {
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<uint64_t>(static_cast<int64_t>(value));
   } else {
-    const __int128 span = value.span();
-    return static_cast<uint64_t>(span) ^ static_cast<uint64_t>(span >> 64);
+    const __int128 bits = EqualBits(value);
+    return static_cast<uint64_t>(bits) ^ static_cast<uint64_t>(bits >> 64);
   }
 }
 
