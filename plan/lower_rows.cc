@@ -11,6 +11,7 @@
 #include "ops/require.h"
 #include "ops/scan.h"
 #include "ops/sort.h"
+#include "ops/top_rows.h"
 #include "ops/window.h"
 #include "plan/compile_expr.h"
 #include "plan/rows_builder.h"
@@ -249,9 +250,36 @@ absl::Status RowsBuilder::LowerOp(const Sort& sort, NodeState& state) {
   return absl::OkStatus();
 }
 
+absl::Status RowsBuilder::KeepTopRows(const Window& window, int64_t top, NodeState& in) {
+  const RowStream& stream = in.stream;
+  TopRowsSpec spec;
+  spec.relation = *stream.view;
+  spec.limit = top;
+  std::vector<ExprRef> exprs = window.partition;
+  spec.num_partition = static_cast<int>(exprs.size());
+  for (const SortKey& key : window.order) {
+    exprs.push_back(key.expr);
+    spec.orders.push_back({key.descending, key.nulls_first});
+  }
+  ADJOIN_ASSIGN_OR_RETURN(spec.exprs, CompileExprs(exprs, stream.table_columns()));
+  const std::vector<int> columns = ColumnsNeeded(in);
+  for (int c : columns) spec.columns.push_back(stream.table_column(c));
+  spec.schema = SchemaOf(*in.node, columns);
+  const int slot = NewSlot();
+  ++num_operators_;
+  steps_.push_back(std::make_unique<TopRowsStep>(std::move(spec), slot, pipeline_));
+  RowStream rows = View(RelationRef{slot, 0}, static_cast<int>(columns.size()));
+  rows.position = PositionsOf(columns, in.node->width());
+  SetStream(in, std::move(rows));
+  return absl::OkStatus();
+}
+
 absl::Status RowsBuilder::LowerOp(const Window& window, NodeState& state) {
-  ADJOIN_ASSIGN_OR_RETURN(const RowStream* in, Stored(input(state, 0)));
+  NodeState& input_state = input(state, 0);
+  ADJOIN_ASSIGN_OR_RETURN(const RowStream* in, Stored(input_state));
   NoteRead(*in);
+  if (state.top > 0 && input_state.readers == 1)
+    ADJOIN_RETURN_IF_ERROR(KeepTopRows(window, state.top, input_state));
   WindowSpec spec;
   spec.relation = *in->view;
   std::vector<ExprRef> exprs = window.partition;

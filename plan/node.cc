@@ -442,6 +442,8 @@ struct Planner::Interned {
 Planner::Planner() : interned_(std::make_unique<Interned>()) {}
 Planner::~Planner() = default;
 
+void Planner::NumberFrom(int id) { interned_->next_id = id; }
+
 NodeRef Planner::Make(Operator op, std::vector<NodeRef> inputs, std::vector<std::string> names) {
   const Key key = KeyOf(op);
   uint64_t hash = absl::HashOf(key.numbers, key.texts);

@@ -215,6 +215,8 @@ class Planner {
   // `names` labels the output; missing ones are derived from the inputs. REQUIRES: expressions fit
   // the inputs.
   NodeRef Make(Operator op, std::vector<NodeRef> inputs, std::vector<std::string> names = {});
+  // Nodes made from now on have ids from `id` on: those of a plan that another planner began.
+  void NumberFrom(int id);
 
  private:
   struct Interned;

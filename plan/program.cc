@@ -297,8 +297,12 @@ std::vector<NodeRef> Builder::WithSparseProducts(std::vector<NodeRef> roots) {
   const bool force = options_.sparse == RuleUse::kForce;
   // Half of what is left: results and values need memory, too.
   const double most_bytes = static_cast<double>(budget_->limit() - budget_->used()) / 2;
+  const std::vector<NodeRef> order = TopologicalOrder(roots);
+  int last_id = 0;
+  for (const NodeRef& node : order) last_id = std::max(last_id, node->id);
+  program_.planner.NumberFrom(last_id + 1);
   Replacements rewritten;
-  for (const NodeRef& node : TopologicalOrder(roots)) {
+  for (const NodeRef& node : order) {
     NodeRef now = OverReplacements(node, rewritten, program_.planner);
     if (grid_->Find(node) == nullptr) {
       NodeRef product = MakeSparseProduct(now, program_.planner, cardinality, most_bytes, force);
@@ -796,6 +800,7 @@ void Program::ReleaseMemory(RunState& state) {
 }
 
 const ProgramStats& Program::stats() const { return impl_->stats; }
+const std::vector<NodeRef>& Program::plans() const { return impl_->plans; }
 int64_t Program::peak_bytes() const { return impl_->peak_bytes; }
 int64_t Program::spilled_bytes() const { return impl_->spilled_bytes; }
 

@@ -78,6 +78,8 @@ class Program {
   const std::vector<int64_t>& affected_in_place() const;
 
   const ProgramStats& stats() const;
+  // By output: what it runs, the statement's plan with what only programs have (SparseProduct).
+  const std::vector<NodeRef>& plans() const;
   // Of the last run: the most memory it took at once, beside what the one before it left; and what
   // it wrote to files.
   int64_t peak_bytes() const;

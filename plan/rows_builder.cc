@@ -9,6 +9,7 @@
 #include "plan/column_needs.h"
 #include "plan/compile_expr.h"
 #include "plan/row_estimate.h"
+#include "plan/scalar_functions.h"
 
 namespace adjoin {
 namespace {
@@ -39,6 +40,35 @@ std::vector<NodeRef> OrderBelow(const std::vector<NodeRef>& roots,
     }
   }
   return order;
+}
+
+// The k of ROW_NUMBER() <= k in a filter of a window, where what the window computes of a row
+// follows from the rows before it; 0: there is none, or it is large.
+int64_t TopOf(const Node& window, const ExprRef& predicate) {
+  constexpr int64_t kMost = 64;  // rows are found by insertion
+  const std::vector<WindowCall>& calls = std::get<Window>(window.op).calls;
+  const bool prefix = std::all_of(calls.begin(), calls.end(), [](const WindowCall& call) {
+    return call.function == WindowFunction::kRowNumber || call.function == WindowFunction::kRank ||
+           call.function == WindowFunction::kDenseRank;
+  });
+  if (!prefix) return 0;
+  const int first_call = window.inputs[0]->width();
+  for (const ExprRef& c : Conjuncts(predicate)) {
+    if (c->kind != ExprKind::kCall || c->args.size() != 2) continue;
+    const std::string_view name = c->function->name;
+    const Expr *column = c->args[0].get(), *bound = c->args[1].get();
+    if (name == "=" && column->kind == ExprKind::kConstant) std::swap(column, bound);
+    if ((name != "<=" && name != "<" && name != "=") || column->kind != ExprKind::kColumn ||
+        column->index < first_call || bound->kind != ExprKind::kConstant ||
+        !bound->constant.is_int()) {
+      continue;
+    }
+    const WindowCall& call = calls[static_cast<size_t>(column->index - first_call)];
+    const int64_t top = bound->constant.as_int() - (name == "<" ? 1 : 0);
+    if (call.function == WindowFunction::kRowNumber && top <= kMost)
+      return std::max<int64_t>(top, 1);
+  }
+  return 0;
 }
 
 }  // namespace
@@ -85,6 +115,26 @@ RowsBuilder::RowsBuilder(const PlanOptions& options, const std::vector<NodeRef>&
     for (const NodeRef& input : node->inputs) ++states_[input.get()].readers;
   }
   for (const NodeRef& root : roots) ++states_[root.get()].readers, roots_[root.get()] = true;
+  for (const NodeRef& node : order) {
+    const auto* filter = std::get_if<Filter>(&node->op);
+    if (filter != nullptr && !IsProvided(node)) NoteTop(*node, filter->predicate);
+  }
+}
+
+void RowsBuilder::NoteTop(const Node& filter, ExprRef predicate) {
+  const NodeRef* below = &filter.inputs[0];
+  while (!IsProvided(*below) && states_.at(below->get()).readers == 1) {
+    const Node& node = **below;
+    if (std::holds_alternative<Window>(node.op)) {
+      states_.at(&node).top = TopOf(node, predicate);
+      return;
+    }
+    const auto* project = std::get_if<Project>(&node.op);
+    if (project == nullptr) return;
+    predicate = MapColumns(
+        predicate, [&](const Expr& c) { return project->exprs[static_cast<size_t>(c.index)]; });
+    below = &node.inputs[0];
+  }
 }
 
 absl::StatusOr<int> RowsBuilder::Lower(const NodeRef& root) {

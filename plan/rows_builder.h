@@ -20,6 +20,7 @@ struct NodeState {
   std::vector<uint8_t> needed;
   double rows = 0;
   int readers = 0;  // not yet lowered; a root is read by the program too
+  int64_t top = 0;  // of a window: the first rows of a partition that its reader keeps; 0: all
   bool lowered = false;
   int root_slot = -1;
   int made_slot = -1;  // that a step of this node's own writes
@@ -63,6 +64,8 @@ class RowsBuilder {
     return states_.at(state.node->inputs[i].get());
   }
 
+  // Notes at a window how many rows of a partition a filter above it keeps.
+  void NoteTop(const Node& filter, ExprRef predicate);
   absl::Status LowerNode(NodeState& state);
   bool MustStore(const NodeState& state) const;
 
@@ -108,6 +111,8 @@ class RowsBuilder {
   absl::Status LowerOp(const Limit& limit, NodeState& state);
   absl::Status LowerOp(const Sort& sort, NodeState& state);
   absl::Status LowerOp(const Window& window, NodeState& state);
+  // Leaves out rows that are not among the first of their partition.
+  absl::Status KeepTopRows(const Window& window, int64_t top, NodeState& in);
   absl::Status LowerOp(const Require& require, NodeState& state);
   absl::Status LowerOp(const Derivative&, NodeState&);
   absl::Status LowerOp(const Recursion& recursion, NodeState& state);

@@ -184,11 +184,13 @@ void PlannedStatement::AddStage(std::string_view heading, const Statement& state
 
 PlanReport PlannedStatement::Report(const CatalogState* catalog, const RunProfile* profile) const {
   PlanReport report{stages_, {}, program_.get(), {}, profile, plan_ms_};
+  if (report.stages.back().plans != program_->plans())
+    report.stages.push_back({"Sparse products:", program_->plans()});
   for (const Statement::Output& output : statement_.outputs)
     report.sinks.push_back(DescribeSink(output.sink));
   if (catalog == nullptr) return report;
   Cardinality cardinality([&](const Scan& scan) { return TableFor(*catalog, scan); });
-  for (const NodeRef& node : TopologicalOrder(stages_.back().plans))
+  for (const NodeRef& node : TopologicalOrder(program_->plans()))
     report.estimated_rows[node->id] = cardinality.Rows(node);
   return report;
 }

@@ -74,6 +74,16 @@ TEST_F(ExplainTest, ExplainAnalyzeCountsTheRowsOfEachNode) {
               HasSubstr("Filter[h = 3]  (1)  rows=10  actual=10\n"));
 }
 
+TEST_F(ExplainTest, FirstRowsOfPartitionsAreFoundBeforeTheWindow) {
+  Run("CREATE TABLE t AS SELECT i % 5 AS g, i AS v FROM generate_series(1, 100) AS s(i)");
+  const std::string top =
+      "EXPLAIN SELECT g FROM (SELECT g, ROW_NUMBER() OVER (PARTITION BY g "
+      "ORDER BY v) AS r FROM t) AS x WHERE r <= ";
+  EXPECT_THAT(Rows(top + "2"), HasSubstr("first 2 rows by 1 keys of"));
+  EXPECT_THAT(Rows(top + "1000"), ::testing::Not(HasSubstr("first ")));
+  EXPECT_THAT(Rows(top + "g"), ::testing::Not(HasSubstr("first ")));
+}
+
 TEST_F(ExplainTest, ATraceHasStatementsAndTheirSteps) {
   const std::string path = ::testing::TempDir() + "/adjoin_trace.json";
   Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION)");
