@@ -129,7 +129,8 @@ TEST(ExpressionTest, PredicatesOfTextByItsCodes) {
     const CodedText coded(many), other({"zap", "m", "a", "bay", std::nullopt, "m", "x"}),
         of_large(large);
     std::vector<std::string_view> views;
-    for (const auto& text : many) views.push_back(text.has_value() ? *text : "");
+    for (const auto& text : many)
+      views.push_back(text.has_value() ? std::string_view(*text) : std::string_view());
     const std::vector<uint8_t> valid = {1, 1, 0, 1, 1, 1, 1};
     const std::array inputs = {coded.vector(), other.vector(), of_large.vector(), coded.vector(),
                                Of(TypeId::kText, views, &valid)};
