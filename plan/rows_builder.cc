@@ -42,9 +42,30 @@ std::vector<NodeRef> OrderBelow(const std::vector<NodeRef>& roots,
   return order;
 }
 
-// The k of ROW_NUMBER() <= k in a filter of a window, where what the window computes of a row
-// follows from the rows before it; 0: there is none, or it is large.
-int64_t TopOf(const Node& window, const ExprRef& predicate) {
+// A filter's `column <= rows`.
+struct RowBound {
+  int column;
+  int64_t rows;
+};
+
+std::vector<RowBound> BoundsOf(const ExprRef& predicate) {
+  std::vector<RowBound> bounds;
+  for (const ExprRef& c : Conjuncts(predicate)) {
+    if (c->kind != ExprKind::kCall || c->args.size() != 2) continue;
+    const std::string_view name = c->function->name;
+    const Expr *column = c->args[0].get(), *bound = c->args[1].get();
+    if (name == "=" && column->kind == ExprKind::kConstant) std::swap(column, bound);
+    if ((name == "<=" || name == "<" || name == "=") && column->kind == ExprKind::kColumn &&
+        bound->kind == ExprKind::kConstant && bound->constant.is_int()) {
+      bounds.push_back({column->index, bound->constant.as_int() - (name == "<" ? 1 : 0)});
+    }
+  }
+  return bounds;
+}
+
+// The least k of ROW_NUMBER() <= k among bounds of a window's columns, where what it computes of a
+// row follows from the rows before it; 0: there is none, or it is large.
+int64_t TopOf(const Node& window, const std::vector<RowBound>& bounds) {
   constexpr int64_t kMost = 64;  // rows are found by insertion
   const std::vector<WindowCall>& calls = std::get<Window>(window.op).calls;
   const bool prefix = std::all_of(calls.begin(), calls.end(), [](const WindowCall& call) {
@@ -53,22 +74,13 @@ int64_t TopOf(const Node& window, const ExprRef& predicate) {
   });
   if (!prefix) return 0;
   const int first_call = window.inputs[0]->width();
-  for (const ExprRef& c : Conjuncts(predicate)) {
-    if (c->kind != ExprKind::kCall || c->args.size() != 2) continue;
-    const std::string_view name = c->function->name;
-    const Expr *column = c->args[0].get(), *bound = c->args[1].get();
-    if (name == "=" && column->kind == ExprKind::kConstant) std::swap(column, bound);
-    if ((name != "<=" && name != "<" && name != "=") || column->kind != ExprKind::kColumn ||
-        column->index < first_call || bound->kind != ExprKind::kConstant ||
-        !bound->constant.is_int()) {
-      continue;
-    }
-    const WindowCall& call = calls[static_cast<size_t>(column->index - first_call)];
-    const int64_t top = bound->constant.as_int() - (name == "<" ? 1 : 0);
-    if (call.function == WindowFunction::kRowNumber && top <= kMost)
-      return std::max<int64_t>(top, 1);
+  int64_t top = kMost + 1;
+  for (const RowBound& bound : bounds) {
+    if (bound.column < first_call) continue;
+    const WindowCall& call = calls[static_cast<size_t>(bound.column - first_call)];
+    if (call.function == WindowFunction::kRowNumber) top = std::min(top, bound.rows);
   }
-  return 0;
+  return top > kMost ? 0 : std::max<int64_t>(top, 1);
 }
 
 }  // namespace
@@ -121,18 +133,19 @@ RowsBuilder::RowsBuilder(const PlanOptions& options, const std::vector<NodeRef>&
   }
 }
 
-void RowsBuilder::NoteTop(const Node& filter, ExprRef predicate) {
+void RowsBuilder::NoteTop(const Node& filter, const ExprRef& predicate) {
+  std::vector<RowBound> bounds = BoundsOf(predicate);
   const NodeRef* below = &filter.inputs[0];
-  while (!IsProvided(*below) && states_.at(below->get()).readers == 1) {
+  while (!bounds.empty() && !IsProvided(*below) && states_.at(below->get()).readers == 1) {
     const Node& node = **below;
-    if (std::holds_alternative<Window>(node.op)) {
-      states_.at(&node).top = TopOf(node, predicate);
-      return;
-    }
+    if (std::holds_alternative<Window>(node.op)) states_.at(&node).top = TopOf(node, bounds);
     const auto* project = std::get_if<Project>(&node.op);
     if (project == nullptr) return;
-    predicate = MapColumns(
-        predicate, [&](const Expr& c) { return project->exprs[static_cast<size_t>(c.index)]; });
+    const auto expr = [&](const RowBound& bound) -> const Expr& {
+      return *project->exprs[static_cast<size_t>(bound.column)];
+    };
+    std::erase_if(bounds, [&](const RowBound& b) { return expr(b).kind != ExprKind::kColumn; });
+    for (RowBound& bound : bounds) bound.column = expr(bound).index;
     below = &node.inputs[0];
   }
 }

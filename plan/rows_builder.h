@@ -65,7 +65,7 @@ class RowsBuilder {
   }
 
   // Notes at a window how many rows of a partition a filter above it keeps.
-  void NoteTop(const Node& filter, ExprRef predicate);
+  void NoteTop(const Node& filter, const ExprRef& predicate);
   absl::Status LowerNode(NodeState& state);
   bool MustStore(const NodeState& state) const;
 

@@ -25,9 +25,11 @@ struct Chain {
   double sum, derivative;
 };
 
-constexpr std::array<Chain, 8> kChains = {{
+constexpr std::array<Chain, 9> kChains = {{
     {"Project", "SELECT i, v + 1 AS v FROM PREVIOUS", "SELECT SUM(v) FROM LAST", 45 + 10.0 * kLinks,
      1},
+    {"ProjectBelowFilter", "SELECT i, v + 1 AS v FROM PREVIOUS",
+     "SELECT SUM(v) FROM LAST WHERE v >= 0", 45 + 10.0 * kLinks, 1},
     {"Filter", "SELECT i, v FROM PREVIOUS WHERE v < 100 + LINK", "SELECT SUM(v) FROM LAST", 45, 1},
     {"Join", "SELECT a.i, a.v + u.w AS v FROM PREVIOUS AS a JOIN u ON a.i = u.i",
      "SELECT SUM(v) FROM LAST", 45 + 5.0 * kLinks, 1},
