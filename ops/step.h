@@ -32,15 +32,19 @@ class StepState {
   virtual ~StepState() = default;
 };
 
-// What one run of a program measured: for EXPLAIN ANALYZE and traces.
+// What a step took in a run that was timed.
+struct StepMeasure {
+  double ms = -1;                             // -1: it did not run
+  int64_t peak_bytes = 0, spilled_bytes = 0;  // the run's peak meanwhile; what it wrote to files
+  // In a run with a profile:
+  double start_ms = 0;  // after the run's start
+  int64_t rows = -1;    // of the relation it made; -1: it made none
+  int64_t bytes = 0;    // written for later steps
+  int64_t parts = 1;    // blocks or parts it was cut into
+};
+
+// What a run measures beside that, where EXPLAIN ANALYZE or a trace asks for it.
 struct RunProfile {
-  struct Measured {
-    double start_ms = 0, ms = 0;  // after the run's start; what it took
-    int64_t rows = -1;            // of the relation it made; -1: it made none
-    int64_t bytes = 0;            // written for later steps
-    int64_t parts = 1;            // blocks or parts it was cut into
-  };
-  std::vector<Measured> steps;                  // by step number
   absl::flat_hash_map<int, int64_t> node_rows;  // by Node::id; nodes that no step counts are absent
   int64_t blocks = 0;                           // of the pipeline that ran last
   double ms = 0;                                // of the whole run

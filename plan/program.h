@@ -85,14 +85,12 @@ class Program {
   int64_t peak_bytes() const;
   int64_t spilled_bytes() const;
   struct StepReport {
-    std::string text;  // the kernel, its slots or shape, how it is run
-    double ms = -1;    // in the last run that was timed; -1: none was
-    // Of the same: the most memory of the run while it went on, and what it wrote to files.
-    int64_t peak_bytes = 0, spilled_bytes = 0;
+    std::string text;      // the kernel, its slots or shape, how it is run
+    StepMeasure measured;  // in the last run that was timed
   };
   std::vector<StepReport> Steps() const;
 
-  struct Impl;  // program.cc
+  struct Impl;  // program_impl.h
 
  private:
   absl::StatusOr<ProgramResult> RunOnce(RunState& state);

@@ -1,5 +1,6 @@
 #include "sql/plan_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -54,16 +55,17 @@ std::string ToText(const PlanReport& report, bool times) {
   const std::vector<Program::StepReport> steps = report.program->Steps();
   for (size_t i = 0; i < steps.size(); ++i) {
     absl::StrAppend(&out, "  ", i, ": ", steps[i].text);
-    if (times && steps[i].ms >= 0) {
-      absl::StrAppendFormat(&out, "  (%.4f ms", steps[i].ms);
-      if (steps[i].spilled_bytes > 0) {
-        absl::StrAppend(&out, ", peak ", steps[i].peak_bytes, " bytes, ", steps[i].spilled_bytes,
+    const StepMeasure& measured = steps[i].measured;
+    if (times && measured.ms >= 0) {
+      absl::StrAppendFormat(&out, "  (%.4f ms", measured.ms);
+      if (measured.spilled_bytes > 0) {
+        absl::StrAppend(&out, ", peak ", measured.peak_bytes, " bytes, ", measured.spilled_bytes,
                         " in files");
       }
       absl::StrAppend(&out, ")");
     }
-    if (report.profile != nullptr && report.profile->steps[i].rows >= 0)
-      absl::StrAppend(&out, "  rows=", report.profile->steps[i].rows);
+    if (report.profile != nullptr && measured.rows >= 0)
+      absl::StrAppend(&out, "  rows=", measured.rows);
     absl::StrAppend(&out, "\n");
   }
   if (times && !report.program->updates_in_place()) {
@@ -94,13 +96,13 @@ nlohmann::json ToJson(const PlanReport& report) {
   for (size_t i = 0; i < described.size(); ++i) {
     nlohmann::json step = {{"Step", i}, {"Kernel", described[i].text}};
     if (report.profile != nullptr) {
-      const RunProfile::Measured& measured = report.profile->steps[i];
+      const StepMeasure& measured = described[i].measured;
       step["Start Time"] = measured.start_ms;
-      step["Time"] = measured.ms;
+      step["Time"] = std::max(measured.ms, 0.0);
       step["Bytes"] = measured.bytes;
       step["Partitions"] = measured.parts;
       if (measured.rows >= 0) step["Rows"] = measured.rows;
-      step["Spilled Bytes"] = described[i].spilled_bytes;
+      step["Spilled Bytes"] = measured.spilled_bytes;
     }
     steps.push_back(std::move(step));
   }

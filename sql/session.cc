@@ -174,7 +174,8 @@ absl::StatusOr<Session::Result> Session::RunUnprepared(PlannedStatement& planned
 }
 
 absl::StatusOr<Session::Result> Session::RunWithTables(PlannedStatement& planned) {
-  const Trace::Clock::time_point start = Trace::Clock::now();
+  Trace::Clock::time_point start;
+  if (trace_ != nullptr) start = Trace::Clock::now();
   PrepareState(planned);
   if (!planned.is_bound()) ADJOIN_RETURN_IF_ERROR(planned.Bind(transaction_.State(), settings_));
   const size_t given = planned.state().parameters.size();

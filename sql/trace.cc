@@ -1,12 +1,10 @@
 #include "sql/trace.h"
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "engine/status.h"
+#include "engine/file.h"
 
 namespace adjoin {
 
@@ -14,13 +12,9 @@ using Milliseconds = std::chrono::duration<double, std::milli>;
 
 absl::StatusOr<std::unique_ptr<Trace>> Trace::Open(const std::string& path) {
   std::FILE* const file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) {
-    return SqlError(
-        errno == ENOENT ? sqlstate::kUndefinedFile : sqlstate::kIoError,
-        absl::StrCat("could not open file \"", path, "\" for writing: ", std::strerror(errno)));
-  }
+  if (file == nullptr) return FileError("could not open file", path, " for writing", errno);
   std::fputs("[", file);
-  return std::unique_ptr<Trace>(new Trace(file));
+  return std::unique_ptr<Trace>(new Trace(file, path));
 }
 
 Trace::~Trace() {
@@ -45,15 +39,15 @@ absl::Status Trace::Add(const PlannedStatement& planned, Clock::time_point start
   Write("plan", "plan", start, planning, nlohmann::json::object());
   const std::vector<Program::StepReport> steps = planned.program().Steps();
   for (size_t s = 0; s < steps.size(); ++s) {
-    const RunProfile::Measured& measured = profile.steps[s];
+    const StepMeasure& measured = steps[s].measured;
+    if (measured.ms < 0) continue;
     nlohmann::json args = {{"step", s}, {"bytes", measured.bytes}, {"partitions", measured.parts}};
     if (measured.rows >= 0) args["rows"] = measured.rows;
     const auto after = std::chrono::duration_cast<Clock::duration>(Milliseconds(measured.start_ms));
     Write(steps[s].text, "step", ran + after, measured.ms, std::move(args));
   }
   if (std::fflush(file_) == 0) return absl::OkStatus();
-  return SqlError(sqlstate::kIoError,
-                  absl::StrCat("could not write the trace: ", std::strerror(errno)));
+  return FileError("could not write to file", path_, "", errno);
 }
 
 }  // namespace adjoin

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
@@ -18,23 +19,24 @@ class Trace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Replaces the file. Errors: 58P01, 58030 where it cannot be written.
+  // Replaces the file. Errors: FileError's.
   static absl::StatusOr<std::unique_ptr<Trace>> Open(const std::string& path);
   ~Trace();  // ends the array
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
   // A run of a statement: from `start` on it was planned (0 ms: it was planned already), from `ran`
-  // on it ran, as `profile` says. Errors: 58030; the file is then incomplete.
+  // on it ran, as `profile` says. Errors: FileError's; the file is then incomplete.
   absl::Status Add(const PlannedStatement& planned, Clock::time_point start, Clock::time_point ran,
                    const RunProfile& profile);
 
  private:
-  explicit Trace(std::FILE* file) : file_(file) {}
+  Trace(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
   void Write(std::string_view name, std::string_view category, Clock::time_point start, double ms,
              nlohmann::json args);
 
   std::FILE* file_;
+  std::string path_;
   Clock::time_point opened_ = Clock::now();
   bool empty_ = true;
 };
