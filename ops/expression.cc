@@ -102,6 +102,12 @@ absl::Status CompiledExpr::Run(ExprScratch& scratch, std::span<const Vector> col
   return absl::OkStatus();
 }
 
+std::vector<TypeId> CompiledExpr::output_types() const {
+  std::vector<TypeId> types;
+  for (int output : outputs_) types.push_back(program_[output].type);
+  return types;
+}
+
 const Vector& CompiledExpr::output(const ExprScratch& scratch, int i) const {
   return scratch.values_[outputs_[i]];
 }

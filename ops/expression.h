@@ -83,6 +83,7 @@ class CompiledExpr {
  public:
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   TypeId output_type(int i) const { return program_[outputs_[i]].type; }
+  std::vector<TypeId> output_types() const;
   // The columns read, ascending.
   const std::vector<int>& input_columns() const { return input_columns_; }
   // Bytes of scratch a row; for the caller's choice of block_rows.

@@ -119,11 +119,9 @@ class ExternalSort {
     ADJOIN_ASSIGN_OR_RETURN(const TableRef table, file_.Finish());
     std::vector<int> columns(spec_.columns.size());
     std::iota(columns.begin(), columns.end(), static_cast<int>(spec_.orders.size()));
-    std::vector<RunList> lists;
-    for (const RowRun& run : runs_) lists.emplace_back(&run, 1);
     const KeyOrder order(*table, spec_.orders);
     const auto less = [&](int64_t a, int64_t b) { return order.Less(a, b); };
-    ADJOIN_RETURN_IF_ERROR(MergeInto(*table, std::move(lists), less, columns, run_, stored));
+    ADJOIN_RETURN_IF_ERROR(MergeInto(*table, runs_, less, columns, run_, stored));
     return stored.Finish();
   }
 

@@ -7,16 +7,6 @@
 #include "engine/status.h"
 
 namespace adjoin {
-namespace {
-
-std::vector<TypeId> OutputTypes(const CompiledExpr& exprs) {
-  std::vector<TypeId> types;
-  for (int i = 0; i < exprs.num_outputs(); ++i) types.push_back(exprs.output_type(i));
-  return types;
-}
-
-}  // namespace
-
 bool FindNullKeys(std::span<const Vector> keys, const std::vector<bool>& null_safe, int64_t n,
                   std::vector<uint8_t>& valid_rows) {
   bool any = false;
@@ -38,7 +28,7 @@ absl::StatusOr<std::unique_ptr<JoinIndex>> JoinIndex::Build(const JoinKeys& keys
   if (table.num_rows() >= int64_t{UINT32_MAX}) {
     return SqlError(sqlstate::kStatementTooComplex, "the build side of a join has too many rows");
   }
-  auto index = std::unique_ptr<JoinIndex>(new JoinIndex(OutputTypes(keys.exprs), keys.null_safe));
+  auto index = std::unique_ptr<JoinIndex>(new JoinIndex(keys.exprs.output_types(), keys.null_safe));
   ADJOIN_ASSIGN_OR_RETURN(const std::vector<FlatColumn> flat,
                           EvaluateOverTable(keys.exprs, table, run, options));
   index->charge_ = std::make_unique<BudgetCharge>(run.budget);

@@ -26,6 +26,10 @@ std::string RelationRef::ToString() const {
   return slot >= 0 ? absl::StrCat("slot ", slot) : absl::StrCat("table ", table_id);
 }
 
+absl::StatusOr<std::unique_ptr<SharedState>> Source::Open(RunState&, const PipelineOptions&) const {
+  return std::make_unique<SharedState>();
+}
+
 absl::StatusOr<std::unique_ptr<SharedState>> StreamOperator::Open(RunState&,
                                                                   const PipelineOptions&) const {
   return std::unique_ptr<SharedState>();

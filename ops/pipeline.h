@@ -52,8 +52,9 @@ using BatchConsumer = absl::FunctionRef<absl::Status(const Batch&)>;
 class Source {
  public:
   virtual ~Source() = default;
-  virtual absl::StatusOr<std::unique_ptr<SharedState>> Open(
-      RunState& run, const PipelineOptions& options) const = 0;
+  // A state of nothing where a run shares nothing.
+  virtual absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState& run,
+                                                            const PipelineOptions& options) const;
   virtual int64_t Blocks(const SharedState& shared) const = 0;
   virtual std::unique_ptr<LocalState> MakeLocal(const SharedState& shared) const = 0;
   virtual absl::Status Produce(int64_t block, const SharedState& shared, LocalState& local,

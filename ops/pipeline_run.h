@@ -28,10 +28,6 @@ class OpenedSource final : public Source {
  public:
   OpenedSource(const Source& source, std::unique_ptr<SharedState> state)
       : source_(source), state_(std::move(state)) {}
-  absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState&,
-                                                    const PipelineOptions&) const override {
-    return std::make_unique<SharedState>();
-  }
   int64_t Blocks(const SharedState&) const override { return source_.Blocks(*state_); }
   std::unique_ptr<LocalState> MakeLocal(const SharedState&) const override {
     return source_.MakeLocal(*state_);

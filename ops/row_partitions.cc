@@ -64,6 +64,16 @@ struct SourceLocal final : LocalState {
   std::vector<int64_t> rows;
 };
 
+// The kept columns, in their places, of the rows that the state has collected.
+void ReadRows(const RowPartitions& from, SourceLocal& state) {
+  state.arena.Reset();
+  for (size_t c = 0; c < from.columns.size(); ++c) {
+    state.columns[static_cast<size_t>(from.columns[c])] =
+        GatherColumn(*from.table->column(static_cast<int>(c)), state.rows.data(),
+                     std::ssize(state.rows), /*outer=*/false, state.arena);
+  }
+}
+
 // A batch's rows by their parts, in their order.
 class RowsByPart {
  public:
@@ -236,11 +246,7 @@ absl::Status PartitionSource::Produce(int64_t block, const SharedState&, LocalSt
   auto& state = static_cast<SourceLocal&>(local);
   const auto send = [&]() -> absl::Status {
     const auto n = static_cast<int64_t>(state.rows.size());
-    state.arena.Reset();
-    for (size_t c = 0; c < rows_.columns.size(); ++c) {
-      state.columns[static_cast<size_t>(rows_.columns[c])] = GatherColumn(
-          *rows_.table->column(static_cast<int>(c)), state.rows.data(), n, false, state.arena);
-    }
+    ReadRows(rows_, state);
     auto* order = state.arena.Make<int64_t>(n);
     for (int64_t i = 0; i < n; ++i)
       order[i] = rows_.orders()[state.rows[i]] | (all_blocks_ ? block << kBlockShift : 0);
@@ -274,12 +280,8 @@ absl::Status MergedSource::Produce(int64_t block, const SharedState&, LocalState
   int64_t batch = 0;  // the one that the rows came of
   const auto send = [&]() -> absl::Status {
     if (state.rows.empty()) return absl::OkStatus();
-    state.arena.Reset();
     const auto n = static_cast<int64_t>(state.rows.size());
-    for (size_t c = 0; c < rows_.columns.size(); ++c) {
-      state.columns[static_cast<size_t>(rows_.columns[c])] = GatherColumn(
-          *rows_.table->column(static_cast<int>(c)), state.rows.data(), n, false, state.arena);
-    }
+    ReadRows(rows_, state);
     state.rows.clear();
     return next(Batch{n, state.columns, -1});
   };
@@ -319,6 +321,24 @@ absl::StatusOr<RowPartitions> PartitionAgain(const RowPartitions& rows, size_t p
   const Branch branch{
       std::make_shared<PartitionSource>(rows, part, /*all_blocks=*/false, options.batch_rows), {}};
   return Partition({branch}, 0, spec, run, options);
+}
+
+absl::Status ForEachPart(const RowPartitions& rows, PartitionSpec spec, RunState& run,
+                         const PipelineOptions& options,
+                         absl::FunctionRef<absl::Status(const RowPartitions&, size_t)> f) {
+  PartitionSpec below = spec;
+  ++below.level;
+  for (size_t p = 0; p < kPartitions; ++p) {
+    if (rows.parts[p].empty()) continue;
+    absl::Status status = f(rows, p);
+    if (IsOutOfMemory(status)) {
+      ADJOIN_ASSIGN_OR_RETURN(const RowPartitions again,
+                              PartitionAgain(rows, p, spec, run, options));
+      status = ForEachPart(again, below, run, options, f);
+    }
+    ADJOIN_RETURN_IF_ERROR(status);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TableRef> LoadPart(const RowPartitions& rows, size_t part,

@@ -91,10 +91,6 @@ class PartitionSource final : public Source {
  public:
   PartitionSource(const RowPartitions& rows, size_t part, bool all_blocks, int64_t batch_rows)
       : rows_(rows), part_(part), all_blocks_(all_blocks), batch_rows_(batch_rows) {}
-  absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState&,
-                                                    const PipelineOptions&) const override {
-    return std::make_unique<SharedState>();
-  }
   int64_t Blocks(const SharedState&) const override { return rows_.blocks; }
   std::unique_ptr<LocalState> MakeLocal(const SharedState& shared) const override;
   absl::Status Produce(int64_t block, const SharedState& shared, LocalState& local,
@@ -114,10 +110,6 @@ class MergedSource final : public Source {
  public:
   MergedSource(RowPartitions rows, int64_t batch_rows)
       : rows_(std::move(rows)), batch_rows_(batch_rows) {}
-  absl::StatusOr<std::unique_ptr<SharedState>> Open(RunState&,
-                                                    const PipelineOptions&) const override {
-    return std::make_unique<SharedState>();
-  }
   int64_t Blocks(const SharedState&) const override { return rows_.blocks; }
   std::unique_ptr<LocalState> MakeLocal(const SharedState& shared) const override;
   absl::Status Produce(int64_t block, const SharedState& shared, LocalState& local,
@@ -136,6 +128,12 @@ absl::StatusOr<RowPartitions> Partition(const std::vector<Branch>& branches, int
 absl::StatusOr<RowPartitions> PartitionAgain(const RowPartitions& rows, size_t part,
                                              PartitionSpec spec, RunState& run,
                                              const PipelineOptions& options);
+
+// Calls f(rows, part) for each part that has rows. One that f has no room for (53200) is cut a
+// level deeper, and f called for its parts instead. `spec`: what `rows` were cut by.
+absl::Status ForEachPart(const RowPartitions& rows, PartitionSpec spec, RunState& run,
+                         const PipelineOptions& options,
+                         absl::FunctionRef<absl::Status(const RowPartitions&, size_t)> f);
 
 // One part as a table in memory, which has the batches' columns in their places, of those that were
 // kept, and then the order. `types`: of the batches' columns, where there are no rows.

@@ -10,12 +10,6 @@
 namespace adjoin {
 namespace {
 
-std::vector<TypeId> OutputTypes(const CompiledExpr& exprs) {
-  std::vector<TypeId> types;
-  for (int i = 0; i < exprs.num_outputs(); ++i) types.push_back(exprs.output_type(i));
-  return types;
-}
-
 std::vector<Vector> SlicesOf(const std::vector<FlatColumn>& columns, int64_t begin) {
   std::vector<Vector> slices = VectorsOf(columns);
   for (Vector& slice : slices) slice = Slice(slice, begin);
@@ -95,7 +89,7 @@ absl::Status SparseStructure::AddRight(const SparseKeys& keys, const Table& tabl
   if (keys.groups.num_outputs() > 0) {
     ADJOIN_ASSIGN_OR_RETURN(const std::vector<FlatColumn> values,
                             EvaluateOverTable(keys.groups, table, run, options));
-    right_keys_ = std::make_unique<KeyTable>(OutputTypes(keys.groups));
+    right_keys_ = std::make_unique<KeyTable>(keys.groups.output_types());
     group_of_row.resize(static_cast<size_t>(rows));
     for (int64_t begin = 0; begin < rows; begin += options.batch_rows) {
       right_keys_->FindOrAdd(SlicesOf(values, begin), std::min(options.batch_rows, rows - begin),
@@ -138,7 +132,7 @@ absl::Status SparseStructure::AddLeft(const SparseKeys& keys, const Table& table
                           EvaluateOverTable(keys.on.exprs, table, run, options));
   ADJOIN_ASSIGN_OR_RETURN(const std::vector<FlatColumn> groups,
                           EvaluateOverTable(keys.groups, table, run, options));
-  left_keys_ = std::make_unique<KeyTable>(OutputTypes(keys.groups));
+  left_keys_ = std::make_unique<KeyTable>(keys.groups.output_types());
   const int64_t rows = table.num_rows();
   // Of rows that have a match.
   const auto row_of = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(rows) + 1);

@@ -23,19 +23,8 @@ class SpilledGroups {
       : aggregate_(aggregate), run_(run), options_(options), file_(*run.spill) {}
 
   absl::Status AddParts(const RowPartitions& rows, const PartitionSpec& spec) {
-    for (size_t p = 0; p < kPartitions; ++p) {
-      if (rows.parts[p].empty()) continue;
-      absl::Status status = AddPart(rows, p);
-      if (IsOutOfMemory(status)) {
-        PartitionSpec below = spec;
-        ADJOIN_ASSIGN_OR_RETURN(const RowPartitions again,
-                                PartitionAgain(rows, p, below, run_, options_));
-        ++below.level;
-        status = AddParts(again, below);
-      }
-      ADJOIN_RETURN_IF_ERROR(status);
-    }
-    return absl::OkStatus();
+    return ForEachPart(rows, spec, run_, options_,
+                       [&](const auto& of, size_t part) { return AddPart(of, part); });
   }
 
   absl::StatusOr<TableRef> Merge(const Schema& schema) {
@@ -44,10 +33,8 @@ class SpilledGroups {
     if (runs_.empty()) return stored.Finish();
     const std::vector<int> columns = FirstColumns(table->num_columns() - 1);
     const auto* order = table->column(table->num_columns() - 1)->values<int64_t>();
-    std::vector<RunList> lists;
-    for (const RowRun& run : runs_) lists.emplace_back(&run, 1);
     const auto less = [&](int64_t a, int64_t b) { return order[a] < order[b]; };
-    ADJOIN_RETURN_IF_ERROR(MergeInto(*table, std::move(lists), less, columns, run_, stored));
+    ADJOIN_RETURN_IF_ERROR(MergeInto(*table, runs_, less, columns, run_, stored));
     return stored.Finish();
   }
 

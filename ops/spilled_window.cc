@@ -28,27 +28,13 @@ class WindowParts {
     const auto scan = std::make_shared<ScanSource>(spec_.relation, std::move(all));
     ADJOIN_ASSIGN_OR_RETURN(const RowPartitions rows,
                             Partition({{scan, {}}}, 0, spec, run_, options_));
-    ADJOIN_RETURN_IF_ERROR(AddParts(rows, spec));
+    ADJOIN_RETURN_IF_ERROR(
+        ForEachPart(rows, spec, run_, options_,
+                    [&](const auto& of, size_t part) { return AddPart(of, part); }));
     return Merge();
   }
 
  private:
-  absl::Status AddParts(const RowPartitions& rows, const PartitionSpec& spec) {
-    for (size_t p = 0; p < kPartitions; ++p) {
-      if (rows.parts[p].empty()) continue;
-      absl::Status status = AddPart(rows, p);
-      if (IsOutOfMemory(status)) {
-        PartitionSpec below = spec;
-        ADJOIN_ASSIGN_OR_RETURN(const RowPartitions again,
-                                PartitionAgain(rows, p, below, run_, options_));
-        ++below.level;
-        status = AddParts(again, below);
-      }
-      ADJOIN_RETURN_IF_ERROR(status);
-    }
-    return absl::OkStatus();
-  }
-
   absl::Status AddPart(const RowPartitions& rows, size_t part) {
     ADJOIN_ASSIGN_OR_RETURN(const TableRef table, LoadPart(rows, part, types_, run_));
     ADJOIN_ASSIGN_OR_RETURN(std::vector<ColumnRef> columns,
@@ -72,10 +58,8 @@ class WindowParts {
       std::vector<int> columns(spec_.calls.size());
       std::iota(columns.begin(), columns.end(), 0);
       const auto* row = table->columns().back()->values<int64_t>();
-      std::vector<RunList> lists;
-      for (const RowRun& run : runs_) lists.emplace_back(&run, 1);
       const auto less = [&](int64_t a, int64_t b) { return row[a] < row[b]; };
-      ADJOIN_RETURN_IF_ERROR(MergeInto(*table, std::move(lists), less, columns, run_, stored));
+      ADJOIN_RETURN_IF_ERROR(MergeInto(*table, runs_, less, columns, run_, stored));
     }
     ADJOIN_ASSIGN_OR_RETURN(const TableRef merged, stored.Finish());
     return merged->columns();

@@ -41,10 +41,12 @@ class StoredRows {
 absl::Status AddRows(const Table& table, std::span<const int64_t> rows,
                      std::span<const int> columns, StoredRows& stored);
 
-// Adds the rows of sorted runs in their order (MergeRuns).
+// Adds the rows of runs, each of which is sorted, in their order (MergeRuns).
 template <typename Less>
-absl::Status MergeInto(const Table& table, std::vector<RunList> lists, Less&& less,
+absl::Status MergeInto(const Table& table, const std::vector<RowRun>& runs, Less&& less,
                        std::span<const int> columns, const RunState& run, StoredRows& stored) {
+  std::vector<RunList> lists;
+  for (const RowRun& of : runs) lists.emplace_back(&of, 1);
   constexpr size_t kPiece = 4096;
   std::vector<int64_t> rows;
   absl::Status status = MergeRuns(std::move(lists), less, [&](int64_t row) -> absl::Status {

@@ -20,6 +20,14 @@
 namespace adjoin {
 namespace {
 
+void AddSortKeys(const std::vector<SortKey>& keys, std::vector<ExprRef>& exprs,
+                 std::vector<SortOrder>& orders) {
+  for (const SortKey& key : keys) {
+    exprs.push_back(key.expr);
+    orders.push_back({key.descending, key.nulls_first});
+  }
+}
+
 WindowCallSpec CallSpec(const WindowCall& call, std::vector<ExprRef>& exprs,
                         std::vector<ExprRef>& guards) {
   WindowCallSpec spec;
@@ -235,10 +243,7 @@ absl::Status RowsBuilder::LowerOp(const Sort& sort, NodeState& state) {
   SortSpec spec;
   spec.relation = *in->view;
   std::vector<ExprRef> keys;
-  for (const SortKey& key : sort.keys) {
-    keys.push_back(key.expr);
-    spec.orders.push_back({key.descending, key.nulls_first});
-  }
+  AddSortKeys(sort.keys, keys, spec.orders);
   ADJOIN_ASSIGN_OR_RETURN(spec.keys, CompileExprs(keys, in->table_columns()));
   const std::vector<int> columns = ColumnsNeeded(state);
   for (int c : columns) spec.columns.push_back(in->table_column(c));
@@ -257,10 +262,7 @@ absl::Status RowsBuilder::KeepTopRows(const Window& window, int64_t top, NodeSta
   spec.limit = top;
   std::vector<ExprRef> exprs = window.partition;
   spec.num_partition = static_cast<int>(exprs.size());
-  for (const SortKey& key : window.order) {
-    exprs.push_back(key.expr);
-    spec.orders.push_back({key.descending, key.nulls_first});
-  }
+  AddSortKeys(window.order, exprs, spec.orders);
   ADJOIN_ASSIGN_OR_RETURN(spec.exprs, CompileExprs(exprs, stream.table_columns()));
   const std::vector<int> columns = ColumnsNeeded(in);
   for (int c : columns) spec.columns.push_back(stream.table_column(c));
@@ -285,10 +287,7 @@ absl::Status RowsBuilder::LowerOp(const Window& window, NodeState& state) {
   std::vector<ExprRef> exprs = window.partition;
   spec.num_partition = static_cast<int>(window.partition.size());
   spec.num_order = static_cast<int>(window.order.size());
-  for (const SortKey& key : window.order) {
-    exprs.push_back(key.expr);
-    spec.orders.push_back({key.descending, key.nulls_first});
-  }
+  AddSortKeys(window.order, exprs, spec.orders);
   const int in_width = state.node->inputs[0]->width();
   const std::vector<int> columns = ColumnsNeeded(state);
   std::vector<ExprRef> guards(exprs.size());
