@@ -32,13 +32,12 @@ absl::StatusOr<TableRef> SortStep::SortInMemory(const Table& table, RunState& st
 
 absl::Status SortStep::Run(RunState& state) const {
   ADJOIN_ASSIGN_OR_RETURN(const TableRef table, spec_.relation.Resolve(state));
-  const Spill& spill = *state.spill;
-  absl::StatusOr<TableRef> sorted;
-  if (!spill.enabled() || !spill.forced) sorted = SortInMemory(*table, state);
-  if (spill.enabled() && (spill.forced || IsOutOfMemory(sorted.status())))
-    sorted = SortInFiles(spec_, *table, state, options_);
-  ADJOIN_RETURN_IF_ERROR(sorted.status());
-  SetRelation(state, out_slot_, *std::move(sorted));
+  ADJOIN_ASSIGN_OR_RETURN(
+      TableRef sorted,
+      RunOrSpill(
+          *state.spill, /*can_spill=*/true, [&] { return SortInMemory(*table, state); },
+          [&] { return SortInFiles(spec_, *table, state, options_); }));
+  SetRelation(state, out_slot_, std::move(sorted));
   return absl::OkStatus();
 }
 

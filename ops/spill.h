@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "engine/buffer.h"
@@ -26,5 +27,16 @@ struct Spill {
 };
 
 bool IsOutOfMemory(const absl::Status& status);
+
+// What in_memory() gives, a StatusOr; what in_files() does where that is out of memory, or files
+// are forced. `can_spill`: whether in_files may be called.
+template <typename InMemory, typename InFiles>
+auto RunOrSpill(const Spill& spill, bool can_spill, InMemory&& in_memory, InFiles&& in_files)
+    -> decltype(in_memory()) {
+  const bool spills = can_spill && spill.enabled();
+  if (spills && spill.forced) return in_files();
+  auto result = in_memory();
+  return spills && IsOutOfMemory(result.status()) ? in_files() : std::move(result);
+}
 
 }  // namespace adjoin

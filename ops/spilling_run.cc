@@ -116,11 +116,9 @@ class SpillingRun {
 
 absl::StatusOr<TableRef> RunPipeline(const std::vector<Branch>& branches, const PipelineSink& sink,
                                      RunState& run, const PipelineOptions& options) {
-  if (!run.spill->enabled() || !run.spill->forced) {
-    absl::StatusOr<TableRef> table = RunInMemory(branches, sink, run, options);
-    if (!run.spill->enabled() || !IsOutOfMemory(table.status())) return table;
-  }
-  return SpillingRun(branches, sink, run, options).Run();
+  return RunOrSpill(
+      *run.spill, /*can_spill=*/true, [&] { return RunInMemory(branches, sink, run, options); },
+      [&] { return SpillingRun(branches, sink, run, options).Run(); });
 }
 
 }  // namespace adjoin

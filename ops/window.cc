@@ -173,15 +173,15 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowSpec& spec, con
 
 absl::Status WindowStep::Run(RunState& state) const {
   ADJOIN_ASSIGN_OR_RETURN(const TableRef table, spec_.relation.Resolve(state));
-  const bool spills = state.spill->enabled() && spec_.num_partition > 0;
-  absl::StatusOr<std::vector<ColumnRef>> calls;
-  if (!spills || !state.spill->forced) calls = ComputeWindow(spec_, *table, state, options_);
-  if (spills && (state.spill->forced || IsOutOfMemory(calls.status())))
-    calls = ComputeWindowInFiles(spec_, *table, state, options_);
-  ADJOIN_RETURN_IF_ERROR(calls.status());
+  ADJOIN_ASSIGN_OR_RETURN(
+      const std::vector<ColumnRef> calls,
+      RunOrSpill(
+          *state.spill, spec_.num_partition > 0,
+          [&] { return ComputeWindow(spec_, *table, state, options_); },
+          [&] { return ComputeWindowInFiles(spec_, *table, state, options_); }));
   std::vector<ColumnRef> columns;
   for (int c : spec_.columns) columns.push_back(table->column(c));
-  columns.insert(columns.end(), calls->begin(), calls->end());
+  columns.insert(columns.end(), calls.begin(), calls.end());
   SetRelation(state, out_slot_,
               Table::MakeUnchecked(spec_.schema, std::move(columns), table->num_rows()));
   return absl::OkStatus();

@@ -61,20 +61,22 @@ absl::StatusOr<int64_t> NumCells(const std::vector<int64_t>& extents) {
   return cells;
 }
 
-// The column with its values rounded to NUMERIC(p, s), where some are not.
+// The column with its values rounded to NUMERIC(p, s); itself where all are.
 absl::StatusOr<ColumnRef> Rounded(ColumnRef column, NumericModifier modifier) {
   if (modifier.precision == 0) return column;
   ColumnBuilder builder(TypeId::kDecimal, OwnBudget());
+  bool changed = false;
   for (int64_t row = 0; row < column->length(); ++row) {
     adjoin::Value value = column->value(row);
     if (!value.is_null()) {
       ADJOIN_ASSIGN_OR_RETURN(const adjoin::Decimal rounded,
                               adjoin::Rounded(value.as_decimal(), modifier));
+      changed = changed || rounded.bits() != value.as_decimal().bits();
       value = adjoin::Value::Of(rounded);
     }
     ADJOIN_RETURN_IF_ERROR(builder.Append(value));
   }
-  return builder.Finish();
+  return changed ? builder.Finish() : column;
 }
 
 }  // namespace
