@@ -150,7 +150,8 @@ struct FusedReduce::State final : StepState {
 };
 
 FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, int64_t reduced,
-                         int64_t inner, RowProgram program, ArrayAddress output, std::string label)
+                         int64_t inner, RowProgram program, ArrayAddress output, int64_t tiled,
+                         std::string label)
     : number_(static_cast<size_t>(number)),
       reduction_(reduction),
       outer_(outer),
@@ -158,6 +159,7 @@ FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, in
       inner_(inner),
       program_(std::move(program)),
       output_(output),
+      tiled_(tiled),
       label_(std::move(label)),
       parts_(PartsFor(outer * reduced * inner)),
       chunks_(
@@ -231,16 +233,15 @@ void WithReduced(TypeId type, F&& f) {
 }
 }  // namespace
 
-void FusedReduce::RunPart(RunState& state, int64_t part, int slot) const {
+void FusedReduce::RunChunks(RunState& state, int64_t begin, int64_t end, int slot) const {
   auto& own = static_cast<State&>(*state.step_states[number_]);
-  const int64_t chunks = outer_ * chunks_;
   WithReduced(program_.exposed_type(), [&](auto zero) {
     using T = decltype(zero);
     T* out = chunks_ > 1 ? reinterpret_cast<T*>(own.partial.data())
                          : reinterpret_cast<T*>(output_.In(state));
     T* blocks = reinterpret_cast<T*>(OfSlot(own.blocks, slot).data());
     RowProgram::Worker& worker = OfSlot(own.workers, slot);
-    for (int64_t i = chunks * part / parts_; i < chunks * (part + 1) / parts_; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
       const int64_t outer = i / chunks_, chunk = i % chunks_;
       const int64_t first = reduced_ * chunk / chunks_;
       const int64_t last = reduced_ * (chunk + 1) / chunks_;
@@ -248,6 +249,30 @@ void FusedReduce::RunPart(RunState& state, int64_t part, int slot) const {
                (outer * reduced_ + last) * inner_, out + i * inner_, blocks);
     }
   });
+}
+
+void FusedReduce::RunPart(RunState& state, int64_t part, int slot) const {
+  const int64_t chunks = outer_ * chunks_;
+  RunChunks(state, chunks * part / parts_, chunks * (part + 1) / parts_, slot);
+}
+
+struct FusedReduce::Context {
+  const FusedReduce* step;
+  RunState* state;
+  int64_t first, count, parts;
+};
+
+void FusedReduce::RunTile(RunState& state, int64_t first, int64_t last) const {
+  const int64_t cells = outer_ / tiled_, chunks = cells * chunks_;
+  Context context{this, &state, first * chunks, (last - first) * chunks,
+                  std::min(parts_, PartsFor((last - first) * cells * reduced_ * inner_))};
+  const auto run = [](void* of, int64_t part, int slot) {
+    const auto& [step, run_state, from, count, parts] = *static_cast<Context*>(of);
+    step->RunChunks(*run_state, from + count * part / parts, from + count * (part + 1) / parts,
+                    slot);
+  };
+  state.RunParts(context.parts, run, &context);
+  if (last == tiled_) Finish(state);
 }
 
 void FusedReduce::Finish(RunState& state) const {

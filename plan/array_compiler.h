@@ -36,6 +36,11 @@ class ArrayCompiler {
 
   ArrayProgram Compile();
 
+  // A map of more than work_mem / 8 (32 MiB) is computed again in each reader's blocks and never
+  // written: all pairs of a few thousand points stay in cache that way. Nor is more than that kept
+  // of what is gathered (array_rewrites.h).
+  static constexpr int64_t kLargestStoredShare = 8;
+
  private:
   // ---- What is stored.
 
@@ -182,6 +187,7 @@ class ArrayCompiler {
 
   void BuildSteps();
   std::unique_ptr<Step> BuildStep(Pending& p);
+  static int64_t TiledExtent(const Pending& p, const std::vector<int64_t>& space);
   std::string ShapeOf(int id) const;
   std::unique_ptr<Step> BuildRows(const Pending& p, const ArrayRegion& region);
   std::string Label(std::string_view kind, const std::string& shape, const Pending& p) const;

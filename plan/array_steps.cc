@@ -13,6 +13,7 @@
 #include "ops/array_map.h"
 #include "ops/unpack_validity.h"
 #include "plan/array_compiler.h"
+#include "plan/array_rewrites.h"
 
 namespace adjoin {
 namespace {
@@ -50,8 +51,14 @@ const std::vector<int64_t>& ArrayCompiler::StridesOf(int id) {
   auto it = strides_.find(id);
   if (it != strides_.end()) return it->second;
   const ArrayNode& n = graph_.node(id);
-  std::vector<int64_t> s =
-      n.op == ArrayOp::kSlice ? StridesOf(n.operands[0].array) : DenseStrides(n.shape);
+  std::vector<int64_t> s = DenseStrides(n.shape);
+  if (n.op == ArrayOp::kSlice) {
+    const std::vector<int64_t>& whole = StridesOf(n.operands[0].array);
+    for (size_t k = 0; k < whole.size(); ++k) {
+      const int axis = n.operands[0].axes[k];
+      if (axis >= 0) s[static_cast<size_t>(axis)] = whole[k];
+    }
+  }
   return strides_.emplace(id, std::move(s)).first->second;
 }
 
@@ -199,7 +206,8 @@ std::unique_ptr<Step> ArrayCompiler::BuildStep(Pending& p) {
     case ArrayOp::kReduce:
       return std::make_unique<FusedReduce>(step_number_, static_cast<ArrayReduction>(n.reduce),
                                            p.outer, p.reduced, p.inner, BuildReduction(p),
-                                           AddressOf(p.id), Label("Reduce", shape, p));
+                                           AddressOf(p.id), TiledExtent(p, n.space),
+                                           Label("Reduce", shape, p));
     case ArrayOp::kContract:
       ++program_.contractions;
       return BuildContract(p, n, shape);
@@ -209,6 +217,11 @@ std::unique_ptr<Step> ArrayCompiler::BuildStep(Pending& p) {
       ADJOIN_DCHECK(n.op == ArrayOp::kScatter);
       return BuildScatter(p, n, shape);
   }
+}
+
+// Indices of the axis that the step is tiled along; 1: it is not tiled.
+int64_t ArrayCompiler::TiledExtent(const Pending& p, const std::vector<int64_t>& space) {
+  return p.tiled < 0 ? 1 : space[static_cast<size_t>(p.tiled)];
 }
 
 std::string ArrayCompiler::ShapeOf(int id) const {
@@ -222,8 +235,7 @@ std::unique_ptr<Step> ArrayCompiler::BuildRows(const Pending& p, const ArrayRegi
   std::vector<std::string> shapes;
   for (int stored : p.stores) shapes.push_back(ShapeOf(stored));
   return std::make_unique<FusedRows>(
-      step_number_, BuildRegion(p, region),
-      p.tiled < 0 ? 1 : region.extents[static_cast<size_t>(p.tiled)],
+      step_number_, BuildRegion(p, region), TiledExtent(p, region.extents),
       Label(reduces ? "Rows" : "Map", absl::StrJoin(shapes, " "), p));
 }
 
@@ -305,7 +317,8 @@ std::unique_ptr<Step> ArrayCompiler::BuildGather(const Pending& p, const ArrayNo
   for (int axis : n.indexed) strides.push_back(source[static_cast<size_t>(axis)]);
   return std::make_unique<GatherStep>(
       n.type, n.shape, AddressOf(n.operands[0].array), Along(n.operands[0], n.shape.size()),
-      BuildIndices(n, n.shape.size(), strides), AddressOf(p.id), Label("Gather", shape, p));
+      BuildIndices(n, n.shape.size(), strides), AddressOf(p.id), TiledExtent(p, n.shape),
+      Label("Gather", shape, p));
 }
 
 std::unique_ptr<Step> ArrayCompiler::BuildScatter(const Pending& p, const ArrayNode& n,
@@ -325,8 +338,32 @@ std::unique_ptr<Step> ArrayCompiler::BuildScatter(const Pending& p, const ArrayN
                                        CellsOf(n.shape), Label("Scatter", shape, p));
 }
 
+namespace {
+
+// Compiles what a graph has become; the program knows arrays by the old graph's numbers.
+ArrayProgram CompileRewritten(const RewrittenArrays& rewritten, const std::vector<int>& roots,
+                              size_t outputs, const PlanOptions& options, int first_step) {
+  std::vector<int> new_roots;
+  for (int root : roots) new_roots.push_back(rewritten.ids[static_cast<size_t>(root)]);
+  ArrayProgram program = CompileArrays(rewritten.graph, new_roots, outputs, options, first_step);
+  absl::flat_hash_map<int, ArrayView> views;
+  for (size_t id = 0; id < rewritten.ids.size(); ++id) {
+    const auto view = program.views.find(rewritten.ids[id]);
+    if (view != program.views.end()) views.emplace(static_cast<int>(id), view->second);
+  }
+  program.views = std::move(views);
+  return program;
+}
+
+}  // namespace
+
 ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots, size_t outputs,
                            const PlanOptions& options, int first_step) {
+  if (const auto unrolled = UnrollSums(graph, roots))
+    return CompileRewritten(*unrolled, roots, outputs, options, first_step);
+  const int64_t kept = options.work_mem / ArrayCompiler::kLargestStoredShare;
+  if (const auto again = RecomputeGathered(graph, roots, kept))
+    return CompileRewritten(*again, roots, outputs, options, first_step);
   return ArrayCompiler(graph, roots, outputs, options, first_step).Compile();
 }
 

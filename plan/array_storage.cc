@@ -50,10 +50,6 @@ constexpr int kMostFusedCost = 400;
 // recursion.
 constexpr int kMostCost = 4000;
 
-// A map of more than work_mem / 8 (32 MiB) is computed again in each reader's blocks and never
-// written: all pairs of a few thousand points stay in cache that way.
-constexpr int64_t kLargestStoredShare = 8;
-
 }  // namespace
 
 void ArrayCompiler::FindReaders() {

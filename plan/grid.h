@@ -192,6 +192,7 @@ class GridLowering {
   // grid_scan.cc
   Maybe LowerScan(const Node& n, const Scan& s);
   Maybe ScanKeyed(uint64_t id, const Table& table);
+  static void KeyByColumns(uint64_t id, const Table& table, GridRelation& r);
   GridRelation ScanColumns(uint64_t id, const Table& table, std::vector<int64_t> extents);
   GridRelation ScanRows(uint64_t id, const Table& table);
   std::optional<GridRelation> ScanBox(uint64_t id, const Table& table);
