@@ -209,6 +209,7 @@ class ArrayCompiler {
   std::vector<bool> reached_, forced_, stored_, written_;
   std::vector<bool> once_;  // made of constants and parameters alone
   std::vector<int> cost_;
+  std::vector<int> gathered_axes_;  // by array (array_rewrites.h): it is large, and made by tiles
   std::vector<std::vector<int>> readers_;
   std::vector<ArrayOperand> read_cells_;  // by id
   ArrayPlan plan_;

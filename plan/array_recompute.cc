@@ -26,6 +26,12 @@ class Recomputer {
     }
   }
 
+  std::vector<int> Axes() const {
+    std::vector<int> axes;
+    for (const Properties& p : of_) axes.push_back(p.along);
+    return axes;
+  }
+
   std::optional<RewrittenArrays> Run(int64_t limit) {
     if (KeptBytes() <= limit) return std::nullopt;
     out_.ids.assign(of_.size(), -1);
@@ -130,6 +136,10 @@ class Recomputer {
 std::optional<RewrittenArrays> RecomputeGathered(const ArrayGraph& graph,
                                                  const std::vector<int>& roots, int64_t limit) {
   return Recomputer(graph, roots).Run(limit);
+}
+
+std::vector<int> GatheredAxes(const ArrayGraph& graph, const std::vector<int>& roots) {
+  return Recomputer(graph, roots).Axes();
 }
 
 }  // namespace adjoin

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plan/array_compiler.h"
+#include "plan/array_rewrites.h"
 
 namespace adjoin {
 namespace {
@@ -75,6 +76,7 @@ void ArrayCompiler::FindReaders() {
 }
 
 void ArrayCompiler::ChooseStored() {
+  gathered_axes_ = GatheredAxes(graph_, roots_);
   stored_.assign(reached_.size(), false);
   cost_.assign(reached_.size(), 0);
   once_.assign(reached_.size(), false);
@@ -107,7 +109,9 @@ void ArrayCompiler::ChooseStored() {
 
 bool ArrayCompiler::Inlines(size_t id, int cost) const {
   if (cost > kMostCost) return false;
-  if (BytesOf(static_cast<int>(id)) > options_.work_mem / kLargestStoredShare) return true;
+  const bool by_tile = options_.tile != RuleUse::kOff && gathered_axes_[id] >= 0;
+  if (!by_tile && BytesOf(static_cast<int>(id)) > options_.work_mem / kLargestStoredShare)
+    return true;
   if (once_[id]) return true;  // computed when its step is prepared
   if (!options_.inline_maps) return false;
   if (cost <= kRecomputeCost) return true;

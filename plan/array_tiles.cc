@@ -32,7 +32,7 @@ constexpr int64_t kTileBytes = int64_t{256} << 10;
 constexpr int64_t kTileRows = 96;
 
 // How far ahead of a member others may be that join it.
-constexpr size_t kMostSteps = 16;
+constexpr size_t kMostSteps = 48;
 
 // Tiles that a test forces, as its arrays are small.
 constexpr int64_t kForcedTiles = 3;
@@ -107,7 +107,7 @@ class ArrayCompiler::Tiler {
     for (int id : p.stores) stored = std::max(stored, c_.BytesOf(id));
     for (int id : p.reads) read = std::max(read, c_.BytesOf(id));
     return c_.options_.tile == RuleUse::kForce ||
-           (stored > read && stored >= kFewestBytes / static_cast<int64_t>(kMostSteps));
+           (stored > read && stored >= kFewestBytes / kMostParts);
   }
 
   bool Depends(const Pending& p) const {
@@ -195,7 +195,7 @@ class ArrayCompiler::Tiler {
   bool JoinFed(size_t s) {
     const auto before = std::tuple(grown_, finished_, member_stores_);
     TakeFeeders(s);
-    FindFinished(s);
+    TakeBetween(s);
     const bool in_order = std::all_of(
         grown_.members.begin(), grown_.members.end(), [&](const std::pair<size_t, int>& member) {
           return !c_.Reads(c_.pending_[member.first], finished_);
@@ -226,12 +226,16 @@ class ArrayCompiler::Tiler {
     return is_fed && Join(s, Depends(p) ? AxisOf(p) : Outermost(p));
   }
 
-  // Steps before `s` that read members' arrays and are none themselves run after the last tile.
-  void FindFinished(size_t s) {
-    for (size_t t = first_ + 1; t < s; ++t) {
-      const Pending& p = c_.pending_[t];
-      if (!grown_.members.contains(t) && Depends(p))
-        finished_.insert(p.stores.begin(), p.stores.end());
+  // Steps before `s` that read arrays of new members: members, too, or they run after the last tile.
+  void TakeBetween(size_t s) {
+    for (size_t members = 0; members != grown_.members.size();) {
+      members = grown_.members.size();
+      for (size_t t = first_ + 1; t < s; ++t) {
+        const Pending& p = c_.pending_[t];
+        if (grown_.members.contains(t) || finished_.contains(p.stores[0]) || !Depends(p)) continue;
+        TakeFeeders(t);
+        if (!Join(t, AxisOf(p))) finished_.insert(p.stores.begin(), p.stores.end());
+      }
     }
   }
 

@@ -13,13 +13,19 @@ WITH weight AS (
   SELECT SUM(1 / (h * h)) AS w FROM bandwidth
 ),
 source AS (
-  SELECT leaf, c, m, x, live, live * (s - w * x) AS pull FROM particle CROSS JOIN weight
+  SELECT leaf, c, m, x, live * (s - w * x) AS pull FROM particle CROSS JOIN weight
 ),
 first AS (
   SELECT n.p, u.c, u.m, u.x, n.apart * u.pull AS pull FROM near_pair n JOIN source u ON u.leaf = n.a
 ),
 second AS (
   SELECT n.p, v.c, v.m, v.x, v.pull FROM near_pair n JOIN source v ON v.leaf = n.b
+),
+first_ones AS (
+  SELECT n.p, u.m, n.apart * u.live AS live FROM near_pair n JOIN place u ON u.leaf = n.a
+),
+second_ones AS (
+  SELECT n.p, v.m, v.live FROM near_pair n JOIN place v ON v.leaf = n.b
 ),
 square AS (
   SELECT u.p, u.m AS i, v.m AS j, SUM((u.x - v.x) * (u.x - v.x)) AS val
@@ -41,12 +47,12 @@ to_second AS (
 ),
 mass_of_first AS (
   SELECT k.p, k.i AS m, SUM(k.val * v.live) AS val
-  FROM kernel k JOIN near_pair n ON n.p = k.p JOIN place v ON v.leaf = n.b AND v.m = k.j
+  FROM kernel k JOIN second_ones v ON v.p = k.p AND v.m = k.j
   GROUP BY k.p, k.i
 ),
 mass_of_second AS (
   SELECT k.p, k.j AS m, SUM(k.val * u.live) AS val
-  FROM kernel k JOIN near_pair n ON n.p = k.p JOIN place u ON u.leaf = n.a AND u.m = k.i
+  FROM kernel k JOIN first_ones u ON u.p = k.p AND u.m = k.i
   GROUP BY k.p, k.j
 ),
 first_pulls AS (
@@ -59,7 +65,7 @@ first_masses AS (
   SELECT n.a AS leaf, t.m, SUM(t.val) AS val FROM mass_of_first t JOIN near_pair n ON n.p = t.p GROUP BY n.a, t.m
 ),
 second_masses AS (
-  SELECT n.b AS leaf, t.m, SUM(n.apart * t.val) AS val FROM mass_of_second t JOIN near_pair n ON n.p = t.p GROUP BY n.b, t.m
+  SELECT n.b AS leaf, t.m, SUM(t.val) AS val FROM mass_of_second t JOIN near_pair n ON n.p = t.p GROUP BY n.b, t.m
 )
 SELECT u.leaf, u.c, u.m, u.live * (y.val + z.val + w * u.x * (f.val + g.val)) / n.n AS val
 FROM particle u JOIN first_pulls y ON y.leaf = u.leaf AND y.c = u.c AND y.m = u.m
