@@ -14,10 +14,10 @@ struct RewrittenArrays {
   std::vector<int> ids;  // by array of the old graph that its roots reach: the array that it is
 };
 
-// Sums over an axis of a few indices, of arithmetic alone, become that many terms added up, which
-// are computed where the sum is read; and sums of much over all axes become one over each axis in
-// turn, innermost first, of which the first ones can be made with what they add. None: there is no
-// such sum.
+// Of what is gathered (GatheredAxes): sums over an axis of a few indices, of arithmetic alone,
+// become that many terms added up, which are computed where the sum is read; and sums over all axes
+// become one over each in turn, innermost first, of which the first ones can be made with what they
+// add. None: there is no such sum.
 std::optional<RewrittenArrays> UnrollSums(const ArrayGraph& graph, const std::vector<int>& roots);
 
 // What is gathered from much smaller arrays, and maps of it, are computed a second time for readers

@@ -340,31 +340,45 @@ std::unique_ptr<Step> ArrayCompiler::BuildScatter(const Pending& p, const ArrayN
 
 namespace {
 
-// Compiles what a graph has become; the program knows arrays by the old graph's numbers.
-ArrayProgram CompileRewritten(const RewrittenArrays& rewritten, const std::vector<int>& roots,
-                              size_t outputs, const PlanOptions& options, int first_step) {
-  std::vector<int> new_roots;
-  for (int root : roots) new_roots.push_back(rewritten.ids[static_cast<size_t>(root)]);
-  ArrayProgram program = CompileArrays(rewritten.graph, new_roots, outputs, options, first_step);
+// The arrays of a graph, where they have been rewritten; else the graph's own.
+const ArrayGraph& GraphOf(const std::optional<RewrittenArrays>& rewritten,
+                          const ArrayGraph& graph) {
+  return rewritten ? rewritten->graph : graph;
+}
+
+std::vector<int> Renumbered(const std::optional<RewrittenArrays>& rewritten,
+                            std::vector<int> roots) {
+  if (!rewritten) return roots;
+  for (int& root : roots) root = rewritten->ids[static_cast<size_t>(root)];
+  return roots;
+}
+
+// Views by the numbers that arrays had before.
+void NumberBack(const std::optional<RewrittenArrays>& rewritten, ArrayProgram& program) {
+  if (!rewritten) return;
   absl::flat_hash_map<int, ArrayView> views;
-  for (size_t id = 0; id < rewritten.ids.size(); ++id) {
-    const auto view = program.views.find(rewritten.ids[id]);
+  for (size_t id = 0; id < rewritten->ids.size(); ++id) {
+    const auto view = program.views.find(rewritten->ids[id]);
     if (view != program.views.end()) views.emplace(static_cast<int>(id), view->second);
   }
   program.views = std::move(views);
-  return program;
 }
 
 }  // namespace
 
 ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots, size_t outputs,
                            const PlanOptions& options, int first_step) {
-  if (const auto unrolled = UnrollSums(graph, roots))
-    return CompileRewritten(*unrolled, roots, outputs, options, first_step);
-  const int64_t kept = options.work_mem / ArrayCompiler::kLargestStoredShare;
-  if (const auto again = RecomputeGathered(graph, roots, kept))
-    return CompileRewritten(*again, roots, outputs, options, first_step);
-  return ArrayCompiler(graph, roots, outputs, options, first_step).Compile();
+  const auto unrolled = UnrollSums(graph, roots);
+  const ArrayGraph& sums = GraphOf(unrolled, graph);
+  const std::vector<int> sum_roots = Renumbered(unrolled, roots);
+  const auto recomputed = RecomputeGathered(sums, sum_roots,
+                                            options.work_mem / ArrayCompiler::kLargestStoredShare);
+  const std::vector<int> compiled = Renumbered(recomputed, sum_roots);
+  ArrayProgram program =
+      ArrayCompiler(GraphOf(recomputed, sums), compiled, outputs, options, first_step).Compile();
+  NumberBack(recomputed, program);
+  NumberBack(unrolled, program);
+  return program;
 }
 
 }  // namespace adjoin

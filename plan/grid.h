@@ -165,6 +165,7 @@ class GridLowering {
                       const std::vector<ScatterTarget>& targets,
                       const std::vector<int64_t>& extents);
   std::optional<KeyDomain> DomainOf(const GridColumn& column);
+  bool IsCovered(const GridColumn::Key& key, const KeyDomain& domain);
   Maybe ScatterGroups(const GridRelation& g, size_t at);
   Maybe LowerCollect(const Node& n, const Collect& c);
 

@@ -24,7 +24,8 @@ square AS (
   SELECT u.p, u.m AS i, v.m AS j, SUM((u.val - v.val) * (u.val - v.val)) AS val
   FROM first u JOIN second v ON v.p = u.p AND v.c = u.c GROUP BY u.p, u.m, v.m
 ),
-kernel AS (SELECT p, i, j, exp(-0.5 * h * val) AS val FROM square CROSS JOIN width),
+weight AS (SELECT SUM(h) AS w FROM width),
+kernel AS (SELECT p, i, j, exp(-0.5 * w * val) AS val FROM square CROSS JOIN weight),
 pull AS (
   SELECT k.p, v.c, k.i AS m, SUM(k.val * v.val) AS val
   FROM kernel k JOIN second v ON v.p = k.p AND v.m = k.j GROUP BY k.p, v.c, k.i
