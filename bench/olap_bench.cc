@@ -164,6 +164,10 @@ absl::Status WriteTable(const api::Table& table, const fs::path& folder) {
   return absl::OkStatus();
 }
 
+// Bytes that --memory-share leaves at least: a filtered SUM's working set is two numbers, and a
+// quarter of that no size for a limit.
+constexpr int64_t kLeastLimit = int64_t{64} << 10;
+
 // A query that was run once, and the times of its runs since.
 class Query {
  public:
@@ -179,7 +183,7 @@ class Query {
     query.working_set_ = query.result_.peak_bytes;
     query.result_ = {};
     const auto share = static_cast<int64_t>(memory_share * static_cast<double>(query.working_set_));
-    const std::string limit = std::to_string(database.memory_used() + std::max<int64_t>(share, 1));
+    const std::string limit = std::to_string(database.memory_used() + std::max(share, kLeastLimit));
     ADJOIN_RETURN_IF_ERROR(connection.Set("memory_limit", limit));
     ADJOIN_ASSIGN_OR_RETURN(query.result_, query.prepared_->Run());
     return query;

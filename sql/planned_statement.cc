@@ -254,10 +254,11 @@ absl::Status PlannedStatement::Prepare(const CatalogState& catalog, const Settin
     if (!Refresh(catalog))
       return SqlError(sqlstate::kInternalError, "a table has left the catalog");
   }
-  if (program_ == nullptr || !(options_ == settings.plan) ||
-      !program_->Fits(state_.tables, budget)) {
+  PlanOptions options = settings.plan;
+  if (budget->limit() <= too_little_for_sparse_) options.sparse = RuleUse::kOff;
+  if (program_ == nullptr || !(options_ == options) || !program_->Fits(state_.tables, budget)) {
     program_.reset();
-    options_ = settings.plan;
+    options_ = options;
     ADJOIN_ASSIGN_OR_RETURN(program_,
                             Program::Compile(statement_, state_.tables, options_, budget));
     planned = true;
@@ -269,6 +270,17 @@ absl::Status PlannedStatement::Prepare(const CatalogState& catalog, const Settin
     plan_ms_ = elapsed.count();
   }
   return absl::OkStatus();
+}
+
+bool PlannedStatement::DropSparseProducts(int64_t memory_limit) {
+  const std::vector<NodeRef> nodes = TopologicalOrder(program_->plans());
+  if (std::none_of(nodes.begin(), nodes.end(), [](const NodeRef& node) {
+        return std::holds_alternative<SparseProduct>(node->op);
+      })) {
+    return false;
+  }
+  too_little_for_sparse_ = std::max(too_little_for_sparse_, memory_limit);
+  return true;
 }
 
 bool PlannedStatement::returns_rows() const {

@@ -54,6 +54,10 @@ class PlannedStatement {
   // nothing when nothing has changed. Errors: those of binding and planning.
   absl::Status Prepare(const CatalogState& catalog, const Settings& settings,
                        const std::shared_ptr<MemoryBudget>& budget);
+  // What to do about a run that had no room below `memory_limit`, where others than it can go to
+  // files: sparse products cannot, and are joins from the next Prepare on, until the limit is
+  // raised. False: there are none.
+  bool DropSparseProducts(int64_t memory_limit);
   // Only the first half: names and types are known afterwards.
   absl::Status Bind(const CatalogState& catalog, const Settings& settings);
 
@@ -108,6 +112,7 @@ class PlannedStatement {
   std::vector<RecordingCatalog::Lookup> lookups_;
   std::vector<std::string> relations_;
   PlanOptions options_;
+  int64_t too_little_for_sparse_ = -1;  // the largest memory_limit that sparse products ran out of
   bool weak_real_ = false;
   // What the plan was rewritten with.
   bool contraction_ = true;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "ops/spill.h"
 #include "sql/apply.h"
 #include "sql/binder.h"
 
@@ -212,8 +213,15 @@ absl::StatusOr<Session::Result> Session::RunProgram(PlannedStatement& planned) {
   if (planned.program().updates_in_place()) return RunInPlace(planned);
   if (planned.writes()) ADJOIN_RETURN_IF_ERROR(Write().status());
   ADJOIN_RETURN_IF_ERROR(control_.Check());
-  ADJOIN_ASSIGN_OR_RETURN(ProgramResult result, planned.program().Run(planned.state()));
-  return FinishRun(planned, std::move(result));
+  absl::StatusOr<ProgramResult> result = planned.program().Run(planned.state());
+  const std::shared_ptr<MemoryBudget>& budget = database_->budget();
+  if (IsOutOfMemory(result.status()) && planned.state().spill->enabled() &&
+      planned.DropSparseProducts(budget->limit())) {
+    ADJOIN_RETURN_IF_ERROR(planned.Prepare(transaction_.State(), settings_, budget));
+    result = planned.program().Run(planned.state());
+  }
+  if (!result.ok()) return result.status();
+  return FinishRun(planned, *std::move(result));
 }
 
 absl::Status Session::SetTrace(const std::string& path) {

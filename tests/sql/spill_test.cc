@@ -92,6 +92,31 @@ TEST_F(SpillTest, RowsAndBitsAreThoseOfMemory) {
   }
 }
 
+TEST_F(SpillTest, SparseProductsWithoutRoomAreJoins) {
+  Run("CREATE TABLE m AS SELECT k % 500 AS r, k * 7 % 400 AS c, k % 8 / 4.0 AS x FROM t");
+  const std::string sql =
+      "SELECT a.r, b.c, SUM(a.x * b.x) AS s FROM m AS a JOIN m AS b ON a.c = b.r "
+      "WHERE a.r < 100 GROUP BY a.r, b.c ORDER BY 1, 2";
+  Run("SET adjoin.sparse = force");
+  ASSERT_THAT(Rows("EXPLAIN " + sql), HasSubstr("SparseProduct["));
+  const std::string expected = Rows(sql);
+  auto prepared = connection_.Prepare(sql);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  Leave(int64_t{1} << 20);
+  EXPECT_THAT(Error(sql), StartsWith("53200"));
+  UseDirectory();
+  for (int run = 0; run < 2; ++run) {
+    const auto result = prepared->Run();
+    ASSERT_TRUE(result.ok()) << FormatError(result.status(), sql);
+    EXPECT_TRUE(TextOf(result->rows) == expected);
+    EXPECT_GT(result->spilled_bytes, 0);
+  }
+  EXPECT_THAT(prepared->Explain(), Not(HasSubstr("sparse product")));
+  Run("RESET memory_limit");
+  ASSERT_TRUE(prepared->Run().ok());
+  EXPECT_THAT(prepared->Explain(), HasSubstr("sparse product"));
+}
+
 TEST_F(SpillTest, WithoutADirectoryTheErrorSaysWhatToSet) {
   Leave(int64_t{1} << 20);
   const auto result = connection_.Query("SELECT k, SUM(v) FROM t GROUP BY k");
