@@ -300,7 +300,8 @@ int Main(int argc, char** argv, const std::string& name, const std::string& size
   app.add_flag("--serve", options.serve, "time in rounds, as standard input asks");
   app.add_option("--set", options.settings, "a setting of the session, NAME=VALUE");
   app.add_option_function<std::string>(
-      "--budget", [&](const std::string& bytes) { options.settings.push_back("work_mem=" + bytes + "B"); },
+      "--budget",
+      [&](const std::string& bytes) { options.settings.push_back("work_mem=" + bytes + "B"); },
       "bytes that an intermediate may take: work_mem");
   app.add_option("--results", options.results, "a folder for NPY files of the first run's results");
   CLI11_PARSE(app, argc, argv);

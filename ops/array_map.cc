@@ -144,7 +144,8 @@ void FusedRows::RunTile(RunState& state, int64_t first, int64_t last) const {
 
 struct FusedReduce::State final : StepState {
   std::vector<RowProgram::Worker> workers;
-  // By worker: one value a block of a long row, 8 bytes each in f32 too.
+  // By worker: the cells of a block of a long row that the program makes in more than one piece,
+  // and one value a block, 8 bytes each in f32 too.
   std::vector<std::vector<double>> blocks;
   std::vector<double> partial;  // by chunk: its output cells
 };
@@ -173,26 +174,42 @@ absl::Status FusedReduce::Prepare(RunState& state) const {
   own->blocks.resize(own->workers.size());
   for (auto& worker : own->workers) ADJOIN_RETURN_IF_ERROR(program_.Prepare(state, worker));
   for (auto& blocks : own->blocks)
-    blocks.resize(static_cast<size_t>(reduced_ / program_.block_rows() + 2));
+    blocks.resize(
+        static_cast<size_t>(RowProgram::kBlockCells + reduced_ / RowProgram::kBlockCells + 2));
   if (chunks_ > 1) own->partial.resize(static_cast<size_t>(outer_ * chunks_ * inner_));
   state.step_states[number_] = std::move(own);
   return absl::OkStatus();
 }
 
-// Reduces cells [first, last) of the nest, whole rows of one outer cell, into `out`.
+// Reduces cells [first, last) of the nest, whole rows of one outer cell, into `out`. A block has
+// kBlockCells also where the program's registers leave room for fewer: how a sum is made does not
+// depend on what else is computed with it.
 template <typename T>
 void FusedReduce::RunChunk(const RunState& state, RowProgram::Worker& worker, int64_t first,
-                           int64_t last, T* out, T* blocks) const {
+                           int64_t last, T* out, T* block) const {
+  constexpr int64_t kBlock = RowProgram::kBlockCells;
   const int64_t length = program_.length();
   const int64_t step = program_.block_rows() * length;
-  int64_t count = 0;
+  T* sums = block + kBlock;
+  int64_t count = 0, held = 0;
   if (inner_ > 1) std::fill_n(out, inner_, Identity<T>(reduction_));
   for (int64_t at = first; at < last; at += step) {
     const int64_t n = std::min(step, last - at);
     program_.Run(state, worker, at / length, n / length);
     const T* x = reinterpret_cast<const T*>(program_.exposed(worker));
+    if (inner_ == 1 && n == kBlock) {
+      sums[count++] = ReduceRun(reduction_, x, n);
+      continue;
+    }
     if (inner_ == 1) {
-      blocks[count++] = ReduceRun(reduction_, x, n);
+      for (int64_t i = 0; i < n;) {
+        const int64_t taken = std::min(n - i, kBlock - held);
+        std::copy_n(x + i, taken, block + held);
+        i += taken;
+        held += taken;
+        if (held < kBlock) continue;
+        sums[count++] = ReduceRun(reduction_, block, std::exchange(held, 0));
+      }
       continue;
     }
     for (int64_t i = 0; i < n;) {
@@ -202,8 +219,8 @@ void FusedReduce::RunChunk(const RunState& state, RowProgram::Worker& worker, in
       i += run;
     }
   }
-  if (inner_ == 1)
-    *out = count == 0 ? Identity<T>(reduction_) : ReduceRun(reduction_, blocks, count);
+  if (held > 0) sums[count++] = ReduceRun(reduction_, block, held);
+  if (inner_ == 1) *out = count == 0 ? Identity<T>(reduction_) : ReduceRun(reduction_, sums, count);
 }
 
 template <typename T>

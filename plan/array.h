@@ -71,7 +71,7 @@ struct ArrayNode {
   double scale = 1;
   bool adds = false;
   bool structural = false;  // depends on nothing but extents and constants
-  int copy = 0;  // of several computations of one value (array_recompute.h), which
+  int copy = 0;             // of several computations of one value (array_recompute.h), which
   friend bool operator==(const ArrayNode&, const ArrayNode&) = default;
 };
 

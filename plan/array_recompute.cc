@@ -84,8 +84,7 @@ class Recomputer {
     } else if (n.op == ArrayOp::kMap || n.op == ArrayOp::kSlice) {
       p.gathered = std::any_of(n.operands.begin(), n.operands.end(), is_gathered) &&
                    std::all_of(n.operands.begin(), n.operands.end(), [&](const ArrayOperand& o) {
-                     return is_gathered(o) ||
-                            BytesOf(id) >= kFewestCopies * BytesOf(o.array);
+                     return is_gathered(o) || BytesOf(id) >= kFewestCopies * BytesOf(o.array);
                    });
     }
   }
@@ -103,7 +102,8 @@ class Recomputer {
       }
     }
     int64_t bytes = 0;
-    for (int id = 0; id < graph_.size(); ++id) bytes += kept[static_cast<size_t>(id)] ? BytesOf(id) : 0;
+    for (int id = 0; id < graph_.size(); ++id)
+      bytes += kept[static_cast<size_t>(id)] ? BytesOf(id) : 0;
     return bytes;
   }
 

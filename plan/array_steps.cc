@@ -204,10 +204,9 @@ std::unique_ptr<Step> ArrayCompiler::BuildStep(Pending& p) {
                                               CellsOf(n.shape), AddressOf(p.id),
                                               absl::StrCat("UnpackValidity ", shape));
     case ArrayOp::kReduce:
-      return std::make_unique<FusedReduce>(step_number_, static_cast<ArrayReduction>(n.reduce),
-                                           p.outer, p.reduced, p.inner, BuildReduction(p),
-                                           AddressOf(p.id), TiledExtent(p, n.space),
-                                           Label("Reduce", shape, p));
+      return std::make_unique<FusedReduce>(
+          step_number_, static_cast<ArrayReduction>(n.reduce), p.outer, p.reduced, p.inner,
+          BuildReduction(p), AddressOf(p.id), TiledExtent(p, n.space), Label("Reduce", shape, p));
     case ArrayOp::kContract:
       ++program_.contractions;
       return BuildContract(p, n, shape);
@@ -315,10 +314,10 @@ std::unique_ptr<Step> ArrayCompiler::BuildGather(const Pending& p, const ArrayNo
   const std::vector<int64_t>& source = StridesOf(n.operands[0].array);
   std::vector<int64_t> strides;
   for (int axis : n.indexed) strides.push_back(source[static_cast<size_t>(axis)]);
-  return std::make_unique<GatherStep>(
-      n.type, n.shape, AddressOf(n.operands[0].array), Along(n.operands[0], n.shape.size()),
-      BuildIndices(n, n.shape.size(), strides), AddressOf(p.id), TiledExtent(p, n.shape),
-      Label("Gather", shape, p));
+  return std::make_unique<GatherStep>(n.type, n.shape, AddressOf(n.operands[0].array),
+                                      Along(n.operands[0], n.shape.size()),
+                                      BuildIndices(n, n.shape.size(), strides), AddressOf(p.id),
+                                      TiledExtent(p, n.shape), Label("Gather", shape, p));
 }
 
 std::unique_ptr<Step> ArrayCompiler::BuildScatter(const Pending& p, const ArrayNode& n,
@@ -371,8 +370,8 @@ ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& root
   const auto unrolled = UnrollSums(graph, roots);
   const ArrayGraph& sums = GraphOf(unrolled, graph);
   const std::vector<int> sum_roots = Renumbered(unrolled, roots);
-  const auto recomputed = RecomputeGathered(sums, sum_roots,
-                                            options.work_mem / ArrayCompiler::kLargestStoredShare);
+  const auto recomputed =
+      RecomputeGathered(sums, sum_roots, options.work_mem / ArrayCompiler::kLargestStoredShare);
   const std::vector<int> compiled = Renumbered(recomputed, sum_roots);
   ArrayProgram program =
       ArrayCompiler(GraphOf(recomputed, sums), compiled, outputs, options, first_step).Compile();

@@ -196,10 +196,10 @@ class ArrayCompiler::Tiler {
     const auto before = std::tuple(grown_, finished_, member_stores_);
     TakeFeeders(s);
     TakeBetween(s);
-    const bool in_order = std::all_of(
-        grown_.members.begin(), grown_.members.end(), [&](const std::pair<size_t, int>& member) {
-          return !c_.Reads(c_.pending_[member.first], finished_);
-        });
+    const bool in_order = std::all_of(grown_.members.begin(), grown_.members.end(),
+                                      [&](const std::pair<size_t, int>& member) {
+                                        return !c_.Reads(c_.pending_[member.first], finished_);
+                                      });
     if (in_order && Join(s, AxisOf(c_.pending_[s]))) return true;
     std::tie(grown_, finished_, member_stores_) = before;
     return false;
@@ -226,7 +226,8 @@ class ArrayCompiler::Tiler {
     return is_fed && Join(s, Depends(p) ? AxisOf(p) : Outermost(p));
   }
 
-  // Steps before `s` that read arrays of new members: members, too, or they run after the last tile.
+  // Steps before `s` that read arrays of new members: members, too, or they run after the last
+  // tile.
   void TakeBetween(size_t s) {
     for (size_t members = 0; members != grown_.members.size();) {
       members = grown_.members.size();
@@ -249,7 +250,8 @@ class ArrayCompiler::Tiler {
     if (extent != grown_.extent || axis != (summed ? OutermostSummed(p) : Outermost(p)))
       return false;
     // The cells of one position are no loop of a gather.
-    if (Is(p, ArrayOp::kGather) && !c_.graph_.node(p.id).operands[1].VariesAlong(axis)) return false;
+    if (Is(p, ArrayOp::kGather) && !c_.graph_.node(p.id).operands[1].VariesAlong(axis))
+      return false;
     std::vector<std::pair<int, int>> stored;  // and the tiled one of its axes
     for (int id : p.stores) {
       if (summed) continue;

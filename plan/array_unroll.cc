@@ -55,8 +55,7 @@ class Unroller {
   bool IsShort(int id) const {
     const ArrayNode& n = graph_.node(id);
     return IsSumOfGathered(n) && n.space.size() == n.shape.size() + 1 && n.space.back() >= 2 &&
-           n.space.back() <= kMostTerms &&
-           graph_.node(n.operands[0].array).op == ArrayOp::kMap &&
+           n.space.back() <= kMostTerms && graph_.node(n.operands[0].array).op == ArrayOp::kMap &&
            n.operands[0].VariesAlong(static_cast<int>(n.shape.size())) &&
            IsArithmetic(n.operands[0].array);
   }
@@ -68,7 +67,8 @@ class Unroller {
   bool IsArithmetic(int id) const {
     const ArrayNode& n = graph_.node(id);
     if (n.op != ArrayOp::kMap) return true;
-    const bool is = n.scalar == ScalarOp::kAdd || n.scalar == ScalarOp::kSubtract ||
+    const bool is_cast = n.scalar == ScalarOp::kCount && IsFloat(n.type);
+    const bool is = is_cast || n.scalar == ScalarOp::kAdd || n.scalar == ScalarOp::kSubtract ||
                     n.scalar == ScalarOp::kMultiply || n.scalar == ScalarOp::kNegate;
     return is && std::all_of(n.operands.begin(), n.operands.end(),
                              [&](const ArrayOperand& o) { return IsArithmetic(o.array); });

@@ -71,7 +71,8 @@ bool Covers(const Column& column, int64_t low, int64_t high) {
   if (column.length() < high - low) return false;
   return WithKeys(column, [&](const auto* values) {
     std::vector<bool> there(static_cast<size_t>(high - low), false);
-    for (int64_t i = 0; i < column.length(); ++i) there[static_cast<size_t>(values[i] - low)] = true;
+    for (int64_t i = 0; i < column.length(); ++i)
+      there[static_cast<size_t>(values[i] - low)] = true;
     return std::find(there.begin(), there.end(), false) == there.end();
   });
 }

@@ -1,6 +1,6 @@
-// Sums over a list of pairs of leaves run pair by pair: gathers, kernels of pairs of points, products
-// and scatters of some pairs at a time, forwards and backwards, in memory that does not grow with
-// the list.
+// Sums over a list of pairs of leaves run pair by pair: gathers, kernels of pairs of points,
+// products and scatters of some pairs at a time, forwards and backwards, in memory that does not
+// grow with the list.
 #include <gtest/gtest.h>
 
 #include <string>
