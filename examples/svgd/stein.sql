@@ -42,7 +42,7 @@ to_first AS (
 ),
 to_second AS (
   SELECT k.p, u.c, k.j AS m, SUM(k.val * u.pull) AS val
-  FROM kernel k JOIN first u ON u.p = k.p AND u.m = k.i
+  FROM first u JOIN kernel k ON k.p = u.p AND k.i = u.m
   GROUP BY k.p, u.c, k.j
 ),
 mass_of_first AS (

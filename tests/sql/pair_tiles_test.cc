@@ -126,5 +126,31 @@ TEST(PairTilesTest, MemoryDoesNotGrowWithThePairs) {
   EXPECT_GT(Differentiate({.tile = "off", .work_mem = "4GB"}).arena_bytes, 2 * all.arena_bytes);
 }
 
+// Groups need no mask while the list has all of them, which is looked at where it has changed.
+TEST(PairTilesTest, AListThatNoLongerHasAGroupIsPlannedAnew) {
+  auto database = Database::Open({.threads = 1});
+  Connection connection = database->Connect();
+  ASSERT_TRUE(connection
+                  .Execute("CREATE TABLE y (leaf BIGINT PRIMARY KEY, val DOUBLE PRECISION);"
+                           "INSERT INTO y VALUES (0, 1), (1, 2), (2, 4);"
+                           "CREATE TABLE pair (p BIGINT PRIMARY KEY, a BIGINT, b BIGINT);"
+                           "INSERT INTO pair VALUES (0, 0, 1), (1, 1, 2), (2, 2, 2), (3, 0, 2)")
+                  .ok());
+  auto sums = connection.Prepare(
+      "WITH met AS (SELECT n.p, n.a, u.val * v.val AS val FROM pair n JOIN y u ON u.leaf = n.a "
+      "JOIN y v ON v.leaf = n.b) SELECT a, SUM(val) AS s FROM met GROUP BY a ORDER BY a");
+  ASSERT_TRUE(sums.ok()) << sums.status();
+  const auto run = [&] {
+    std::vector<double> values;
+    const auto result = sums->Run();
+    EXPECT_TRUE(result.ok()) << result.status();
+    for (double value : *result->rows.column_data<double>(1)) values.push_back(value);
+    return values;
+  };
+  EXPECT_EQ(run(), (std::vector<double>{6, 8, 16}));
+  ASSERT_TRUE(connection.Execute("UPDATE pair SET a = 2 WHERE a = 1").ok());
+  EXPECT_EQ(run(), (std::vector<double>{6, 32}));
+}
+
 }  // namespace
 }  // namespace adjoin::api
