@@ -78,8 +78,10 @@ class Recomputer {
     }
     const auto is_gathered = [&](const ArrayOperand& o) { return Of(o.array).gathered; };
     if (n.op == ArrayOp::kGather) {
-      p.gathered = !n.shape.empty() && n.operands[1].VariesAlong(0) &&
-                   BytesOf(id) >= kFewestCopies * BytesOf(n.operands[0].array);
+      const bool by_list =
+          std::all_of(n.operands.begin() + 1, n.operands.end(),
+                      [](const ArrayOperand& index) { return index.axes == std::vector{0}; });
+      p.gathered = by_list && BytesOf(id) >= kFewestCopies * BytesOf(n.operands[0].array);
       if (p.gathered) p.along = 0;
     } else if (n.op == ArrayOp::kMap || n.op == ArrayOp::kSlice) {
       p.gathered = std::any_of(n.operands.begin(), n.operands.end(), is_gathered) &&

@@ -26,8 +26,9 @@ std::optional<RewrittenArrays> UnrollSums(const ArrayGraph& graph, const std::ve
 std::optional<RewrittenArrays> RecomputeGathered(const ArrayGraph& graph,
                                                  const std::vector<int>& roots, int64_t limit);
 
-// By array, the axis that runs along what its cells were gathered by, from a source much smaller;
-// -1: none. Such arrays are many times what a query reads and gives.
+// By array, the axis that runs along the list by whose positions its cells were gathered, from a
+// source much smaller; -1: none. Such arrays are many times what a query reads and gives. Not the
+// rows of an embedding, of which each cell of several axes has a position.
 std::vector<int> GatheredAxes(const ArrayGraph& graph, const std::vector<int>& roots);
 
 }  // namespace adjoin
