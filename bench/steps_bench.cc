@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "adjoin/error.h"
 #include "bench/workloads.h"
@@ -45,7 +46,7 @@ std::vector<Variant> Variants() {
 struct Entry {
   std::string name, size, dtype;
   absl::StatusOr<Workload> (*make)(const Options&);
-  bool large = false;  // without products it takes minutes a step
+  bool large = false;  // without products it takes minutes a step: they are on in all lines
 };
 std::vector<Entry> Entries() {
   return {{"gpt small", "small", "f32", Gpt},
@@ -74,13 +75,10 @@ absl::StatusOr<std::vector<Running>> Start(const Entry& entry, Options options) 
   std::vector<Running> all;
   std::vector<double> expected;
   for (const Variant& variant : Variants()) {
-    const auto without = [&](const char* setting) {
-      return std::find(variant.settings.begin(), variant.settings.end(), setting) !=
-             variant.settings.end();
-    };
-    if (entry.large && without("adjoin.contraction=off")) continue;
     Options own = options;
     own.settings.insert(own.settings.end(), variant.settings.begin(), variant.settings.end());
+    if (entry.large) std::erase(own.settings, "adjoin.contraction=off");
+    if (own.settings == options.settings && !all.empty()) continue;
     auto timed = Timed::Make(own, *workload);
     if (!timed.ok()) return timed.status();
     auto left = timed->Left();
@@ -120,27 +118,55 @@ Json Record(const Entry& entry, const Running& running) {
           {"same_bits", running.same_bits}};
 }
 
-// A row of bench/README.md's table.
-void PrintRow(const Json& record) {
-  std::printf(
-      "| %s %s | %s | %d | %d | %d | %.3g | %.3g | %.4g | %.4g | %s |\n",
-      record["workload"].get<std::string>().c_str(), record["dtype"].get<std::string>().c_str(),
-      record["rules"].get<std::string>().c_str(), record["steps"].get<int>(),
-      record["operators"].get<int>(), record["base_table_reads"].get<int>(),
-      record["bytes_between_steps"].get<double>() * 1e-6, record["peak_bytes"].get<double>() * 1e-6,
-      record["min_ms"].get<double>(), record["median_ms"].get<double>(),
-      record["same_bits"].get<bool>() ? "same"
-                                      : absl::StrCat(record["difference"].get<double>()).c_str());
-  std::fflush(stdout);
+// "a / b" of a count with all rules on and off.
+std::string OnOff(const Json& on, const Json& off, const char* key, double scale) {
+  return absl::StrFormat("%.4g / %.4g", on[key].get<double>() * scale,
+                         off[key].get<double>() * scale);
+}
+
+// The tables of bench/README.md, of the records of one workload after the other.
+void PrintTables(const std::vector<std::vector<Json>>& workloads) {
+  const auto name = [](const std::vector<Json>& records) {
+    return absl::StrCat(records[0]["workload"].get<std::string>(), " ",
+                        records[0]["dtype"].get<std::string>());
+  };
+  std::puts(
+      "| all rules on / off | steps | operators | base-table reads | MB between steps "
+      "| peak, MB | min ms | median ms |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+  for (const std::vector<Json>& records : workloads) {
+    const Json &on = records[0], &off = records[1];
+    std::vector<std::string> cells = {name(records)};
+    for (const char* key : {"steps", "operators", "base_table_reads"})
+      cells.push_back(OnOff(on, off, key, 1));
+    for (const char* key : {"bytes_between_steps", "peak_bytes"})
+      cells.push_back(OnOff(on, off, key, 1e-6));
+    for (const char* key : {"min_ms", "median_ms"}) cells.push_back(OnOff(on, off, key, 1));
+    std::printf("| %s |\n", absl::StrJoin(cells, " | ").c_str());
+  }
+  std::vector<std::string> columns, rule;
+  for (const Variant& variant : Variants()) columns.push_back(variant.name);
+  columns.erase(columns.begin(), columns.begin() + 2);
+  for (size_t i = 0; i < columns.size(); ++i) rule.push_back("---:");
+  std::printf("\n| time without / with | %s |\n| --- | %s |\n",
+              absl::StrJoin(columns, " | ").c_str(), absl::StrJoin(rule, " | ").c_str());
+  for (const std::vector<Json>& records : workloads) {
+    std::vector<std::string> cells = {name(records)};
+    for (const std::string& column : columns) {
+      cells.emplace_back();
+      for (const Json& record : records) {
+        if (record["rules"] != column) continue;
+        const double ratio = record["min_ms"].get<double>() / records[0]["min_ms"].get<double>();
+        cells.back() = absl::StrFormat("%.2f (%d)", ratio, record["steps"].get<int>());
+        if (!record["same_bits"].get<bool>()) absl::StrAppend(&cells.back(), " ~");
+      }
+    }
+    std::printf("| %s |\n", absl::StrJoin(cells, " | ").c_str());
+  }
 }
 
 absl::Status Run(const Options& options, const std::string& only) {
-  if (!options.json) {
-    std::puts(
-        "| workload | rules | steps | operators | base-table reads | MB between steps | peak, MB "
-        "| min ms | median ms | result |\n"
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |");
-  }
+  std::vector<std::vector<Json>> workloads;
   for (const Entry& entry : Entries()) {
     if (!absl::StrContains(absl::StrCat(entry.name, " ", entry.dtype), only)) continue;
     auto all = Start(entry, options);
@@ -150,15 +176,13 @@ absl::Status Run(const Options& options, const std::string& only) {
         if (absl::Status s = running.timed.Round(options.seconds / kRounds); !s.ok()) return s;
       }
     }
+    workloads.emplace_back();
     for (const Running& running : *all) {
-      const Json record = Record(entry, running);
-      if (options.json) {
-        std::cout << record << std::endl;
-      } else {
-        PrintRow(record);
-      }
+      workloads.back().push_back(Record(entry, running));
+      if (options.json) std::cout << workloads.back().back() << std::endl;
     }
   }
+  if (!options.json && !workloads.empty()) PrintTables(workloads);
   return absl::OkStatus();
 }
 
