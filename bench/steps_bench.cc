@@ -54,7 +54,7 @@ std::vector<Entry> Entries() {
           {"gpt base", "base", "f32", Gpt},
           {"gpt deep", "deep", "f32", Gpt, true},
           {"attention 512", "512", "f32", Attention},
-          {"attention 2048", "2048", "f32", Attention},
+          {"attention 2048", "2048", "f32", Attention, true},
           {"mlp", "mnist", "f32", Mlp},
           {"kmeans", "kmeans", "f64", SmallModel},
           {"factorization", "factorization", "f64", SmallModel}};
