@@ -205,7 +205,9 @@ absl::Status RowsBuilder::LowerOp(const GroupBy& group_by, NodeState& state) {
     call.arg = aggregate.function == AggregateFunction::kCountStar
                    ? -1
                    : add(aggregate.arg, aggregate.filter);
-    call.second = add(aggregate.second, aggregate.filter);
+    const bool squares = aggregate.function == AggregateFunction::kComoment &&
+                         SameExpr(aggregate.arg, aggregate.second);
+    if (!squares) call.second = add(aggregate.second, aggregate.filter);
     call.filter = add(aggregate.filter, nullptr);
     call.distinct = aggregate.distinct && call.arg >= 0;
     call.result = aggregate.type;
