@@ -251,15 +251,20 @@ class Extreme final : public Accumulator {
   TextArena text_;
 };
 
+// Sum: a CentredSum, or CentredSquares where the second argument is the first and not given.
+template <typename Sum>
 class Comoment final : public Accumulator {
  public:
   void Resize(int64_t groups) override { groups_.resize(static_cast<size_t>(groups)); }
   void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
               int64_t n) override {
     const auto* x = args[0].as<double>();
-    const auto* y = args[1].as<double>();
     ForEachTaken(&args[0], take, groups, n, [&](int64_t r, int64_t g) {
-      if (!args[1].is_null(r)) groups_[g].Add(x[r], y[r]);
+      if constexpr (std::is_same_v<Sum, CentredSquares>) {
+        groups_[g].Add(x[r]);
+      } else {
+        if (!args[1].is_null(r)) groups_[g].Add(x[r], args[1].as<double>()[r]);
+      }
     });
   }
   void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
@@ -279,7 +284,7 @@ class Comoment final : public Accumulator {
   int64_t bytes() const override { return VectorBytes(groups_); }
 
  private:
-  std::vector<CentredSum> groups_;
+  std::vector<Sum> groups_;
 };
 
 // Texts one after another, each after its separator; a group's first separator is cut off in the
@@ -354,7 +359,8 @@ std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) 
 
 }  // namespace
 
-std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, TypeId result) {
+std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, TypeId result,
+                                             int num_args) {
   switch (kind) {
     case AggregateKind::kCountStar:
     case AggregateKind::kCount:
@@ -374,7 +380,8 @@ std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, Typ
         return std::make_unique<Extreme<decltype(zero), true>>(arg);
       });
     case AggregateKind::kComoment:
-      return std::make_unique<Comoment>();
+      if (num_args == 1) return std::make_unique<Comoment<CentredSquares>>();
+      return std::make_unique<Comoment<CentredSum>>();
     case AggregateKind::kStringAgg:
       return std::make_unique<StringAgg>();
   }

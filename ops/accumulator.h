@@ -21,7 +21,8 @@ class Accumulator {
   // Makes room for groups up to `groups`; new ones hold nothing.
   virtual void Resize(int64_t groups) = 0;
   // Adds row r to group groups[r] (null: to group 0) where take[r] != 0 (null: everywhere) and the
-  // argument is not NULL. `args`: none for COUNT(*), two for kComoment and kStringAgg.
+  // argument is not NULL. `args`: none for COUNT(*), two for kStringAgg, two for
+  // kComoment or, where they are the same, one.
   virtual void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
                       int64_t n) = 0;
   // Adds group g of `other`, an accumulator of the same kind with `n` groups, to group map[g]
@@ -33,8 +34,9 @@ class Accumulator {
   virtual int64_t bytes() const = 0;  // of memory
 };
 
-// `arg` is ignored for kCountStar.
-std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, TypeId result);
+// `arg` is ignored for kCountStar. `num_args`: of kComoment.
+std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, TypeId result,
+                                             int num_args = 2);
 
 // SQL's order of one type: NaN above every number.
 template <typename T>

@@ -41,4 +41,35 @@ class CentredSum {
   double mean_x_ = 0, mean_y_ = 0, sum_ = 0;
 };
 
+// The same of a value with itself, bit by bit.
+class CentredSquares {
+ public:
+  void Add(double x) {
+    ++count_;
+    const double dx = x - mean_;
+    mean_ += dx * (1.0 / static_cast<double>(count_));
+    sum_ += dx * (x - mean_);
+  }
+  void Add(const CentredSquares& other) {
+    if (other.count_ == 0) return;
+    if (count_ == 0) {
+      *this = other;
+      return;
+    }
+    const auto mine = static_cast<double>(count_);
+    const auto others = static_cast<double>(other.count_);
+    const double share = others / (mine + others);
+    const double dx = other.mean_ - mean_;
+    sum_ += other.sum_ + dx * dx * mine * share;
+    mean_ += dx * share;
+    count_ += other.count_;
+  }
+  int64_t count() const { return count_; }
+  double sum() const { return sum_; }
+
+ private:
+  int64_t count_ = 0;
+  double mean_ = 0, sum_ = 0;
+};
+
 }  // namespace adjoin

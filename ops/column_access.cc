@@ -32,9 +32,15 @@ absl::StatusOr<std::shared_ptr<Buffer>> MakeValidity(int64_t n, F&& is_valid,
   return buffer;
 }
 
+// Which rows are -1 is not for a branch predictor.
 template <typename T>
-const T* TakeValues(const T* from, const int64_t* rows, int64_t n, T* out) {
-  for (int64_t i = 0; i < n; ++i) out[i] = rows[i] < 0 ? T{} : from[rows[i]];
+const T* TakeValues(const Column& column, const int64_t* rows, int64_t n, T* out) {
+  if (column.length() == 0) return std::fill_n(out, n, T{}), out;
+  const T* from = column.values<T>();
+  for (int64_t i = 0; i < n; ++i) {
+    const T value = from[std::max<int64_t>(rows[i], 0)];
+    out[i] = rows[i] < 0 ? T{} : value;
+  }
   return out;
 }
 
@@ -65,13 +71,13 @@ Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool o
     out.valid = valid;
   }
   if (column.type() == TypeId::kText) {
-    out.codes = TakeValues(column.values<int32_t>(), rows, n, arena.Make<int32_t>(n));
+    out.codes = TakeValues(column, rows, n, arena.Make<int32_t>(n));
     out.column = &column;
     return out;
   }
   WithElementType(column.type(), [&](auto zero) {
     using T = decltype(zero);
-    out.data = TakeValues(column.values<T>(), rows, n, arena.Make<T>(n));
+    out.data = TakeValues(column, rows, n, arena.Make<T>(n));
   });
   return out;
 }
@@ -352,20 +358,26 @@ absl::StatusOr<ColumnRef> ColumnAssembler::Finish(const std::shared_ptr<MemoryBu
                                         std::move(dictionary));
 }
 
+absl::StatusOr<ColumnRef> MakeColumn(TypeId type, std::shared_ptr<Buffer> values,
+                                     const uint8_t* valid, int64_t n,
+                                     const std::shared_ptr<MemoryBudget>& budget,
+                                     std::shared_ptr<const Dictionary> dictionary) {
+  std::shared_ptr<Buffer> validity;
+  if (valid != nullptr && std::memchr(valid, 0, static_cast<size_t>(n)) != nullptr) {
+    ADJOIN_ASSIGN_OR_RETURN(validity, MakeValidity(
+                                          n, [&](int64_t i) { return valid[i] != 0; }, budget));
+  }
+  return std::make_shared<const Column>(type, n, std::move(values), std::move(validity),
+                                        std::move(dictionary));
+}
+
 absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n,
                                      const std::shared_ptr<MemoryBudget>& budget) {
   if (values.type != TypeId::kText) {
     const int64_t bytes = n * VectorWidth(values.type);
     ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> data, Buffer::Allocate(bytes, budget));
     if (n > 0) std::memcpy(data->mutable_data(), values.data, static_cast<size_t>(bytes));
-    std::shared_ptr<Buffer> validity;
-    if (values.valid != nullptr &&
-        std::memchr(values.valid, 0, static_cast<size_t>(n)) != nullptr) {
-      ADJOIN_ASSIGN_OR_RETURN(validity,
-                              MakeValidity(
-                                  n, [&](int64_t i) { return values.valid[i] != 0; }, budget));
-    }
-    return std::make_shared<const Column>(values.type, n, std::move(data), std::move(validity));
+    return MakeColumn(values.type, std::move(data), values.valid, n, budget);
   }
   ColumnChunk chunk(values.type);
   chunk.Append(values, n);
@@ -374,34 +386,54 @@ absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n,
   return assembler.Finish(budget);
 }
 
-absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,
-                                   const std::shared_ptr<MemoryBudget>& budget) {
-  const int64_t n = static_cast<int64_t>(rows.size());
-  if (column.dictionary() != nullptr && column.dictionary()->size() > kMostEntriesARow * n) {
-    BatchArena arena;
-    return MakeColumn(GatherColumn(column, rows.data(), n, /*outer=*/true, arena), n, budget);
-  }
-  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> values,
-                          Buffer::Allocate(n * WidthOf(column.type()), budget));
-  const TypeId stored = column.type() == TypeId::kText ? TypeId::kInt32 : column.type();
+bool RowTaker::CanTake(const Column& column, int64_t n) {
+  return column.dictionary() == nullptr || column.dictionary()->size() <= kMostEntriesARow * n;
+}
+
+absl::StatusOr<RowTaker> RowTaker::Make(const Column& column, int64_t n, bool outer,
+                                        const std::shared_ptr<MemoryBudget>& budget) {
+  RowTaker taker;
+  taker.column_ = &column;
+  taker.rows_ = n;
+  ADJOIN_ASSIGN_OR_RETURN(taker.values_, Buffer::Allocate(n * WidthOf(column.type()), budget));
+  if (outer || column.has_nulls()) taker.valid_.resize(static_cast<size_t>(n));
+  return taker;
+}
+
+void RowTaker::Take(std::span<const int64_t> rows, int64_t at) {
+  const auto n = static_cast<int64_t>(rows.size());
+  const TypeId stored = column_->type() == TypeId::kText ? TypeId::kInt32 : column_->type();
   WithElementType(stored, [&](auto zero) {
     using T = decltype(zero);
-    TakeValues(column.values<T>(), rows.data(), n, values->mutable_as<T>());
+    TakeValues(*column_, rows.data(), n, values_->mutable_as<T>() + at);
   });
-  const bool outer = std::any_of(rows.begin(), rows.end(), [](int64_t row) { return row < 0; });
-  std::shared_ptr<Buffer> validity;
-  if (outer || column.has_nulls()) {
-    const auto is_valid = [&](int64_t i) { return rows[i] >= 0 && !column.is_null(rows[i]); };
-    ADJOIN_ASSIGN_OR_RETURN(validity, MakeValidity(n, is_valid, budget));
-  }
-  std::shared_ptr<const Dictionary> dictionary = column.dictionary();
+  if (valid_.empty()) return;
+  for (int64_t i = 0; i < n; ++i)
+    valid_[at + i] = rows[i] >= 0 && !column_->is_null(rows[i]) ? 1 : 0;
+}
+
+absl::StatusOr<ColumnRef> RowTaker::Finish(const std::shared_ptr<MemoryBudget>& budget) {
+  std::shared_ptr<const Dictionary> dictionary = column_->dictionary();
   if (dictionary != nullptr && dictionary->size() == 0) {  // code 0 is under every NULL
     auto filled = std::make_shared<Dictionary>();
     filled->Intern("");
     dictionary = std::move(filled);
   }
-  return std::make_shared<const Column>(column.type(), n, std::move(values), std::move(validity),
-                                        std::move(dictionary));
+  return MakeColumn(column_->type(), std::move(values_), valid_.empty() ? nullptr : valid_.data(),
+                    rows_, budget, std::move(dictionary));
+}
+
+absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,
+                                   const std::shared_ptr<MemoryBudget>& budget) {
+  const auto n = static_cast<int64_t>(rows.size());
+  if (!RowTaker::CanTake(column, n)) {
+    BatchArena arena;
+    return MakeColumn(GatherColumn(column, rows.data(), n, /*outer=*/true, arena), n, budget);
+  }
+  const bool outer = std::any_of(rows.begin(), rows.end(), [](int64_t row) { return row < 0; });
+  ADJOIN_ASSIGN_OR_RETURN(RowTaker taker, RowTaker::Make(column, n, outer, budget));
+  taker.Take(rows, 0);
+  return taker.Finish(budget);
 }
 
 }  // namespace adjoin

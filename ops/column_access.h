@@ -92,6 +92,7 @@ class ColumnAssembler {
   void Add(ColumnChunk chunk);
   int64_t length() const { return length_; }
   int64_t bytes() const { return bytes_; }
+  std::span<const ColumnChunk> chunks() const { return chunks_; }
   std::vector<ColumnChunk> TakeChunks();
   // The column; the chunks are freed, but stay after an error. `limit` >= 0: only that many rows
   // after `skip`.
@@ -109,9 +110,34 @@ class ColumnAssembler {
   std::vector<ColumnChunk> chunks_;
 };
 
+// A column of `n` elements. `valid`: a byte a row; null: no NULLs.
+absl::StatusOr<ColumnRef> MakeColumn(TypeId type, std::shared_ptr<Buffer> values,
+                                     const uint8_t* valid, int64_t n,
+                                     const std::shared_ptr<MemoryBudget>& budget,
+                                     std::shared_ptr<const Dictionary> dictionary = nullptr);
+
 // A column of `n` values of a vector.
 absl::StatusOr<ColumnRef> MakeColumn(const Vector& values, int64_t n,
                                      const std::shared_ptr<MemoryBudget>& budget);
+
+// A column of rows of another that are taken piece by piece; pieces may be taken at once.
+class RowTaker {
+ public:
+  // Whether a column of `n` rows of `column` keeps its dictionary, or it has none.
+  static bool CanTake(const Column& column, int64_t n);
+  // `outer`: rows may be -1, which stands for NULL. REQUIRES: CanTake.
+  static absl::StatusOr<RowTaker> Make(const Column& column, int64_t n, bool outer,
+                                       const std::shared_ptr<MemoryBudget>& budget);
+  // Elements [at, at + rows.size()) are the given rows.
+  void Take(std::span<const int64_t> rows, int64_t at);
+  absl::StatusOr<ColumnRef> Finish(const std::shared_ptr<MemoryBudget>& budget);  // the last call
+
+ private:
+  const Column* column_ = nullptr;
+  int64_t rows_ = 0;
+  std::shared_ptr<Buffer> values_;
+  std::vector<uint8_t> valid_;  // empty: no NULLs
+};
 
 // The given rows (-1: NULL) of a column as a new column, with the same dictionary but for a few
 // rows of many strings.

@@ -225,7 +225,11 @@ void ExprRunner::RunIsNull(const ExprInstruction& in) {
   uint8_t* z = static_cast<uint8_t*>(data());
   const uint8_t flip = in.op == ExprOpcode::kIsNull ? 1 : 0;
   out().valid = nullptr;
-  for (int64_t i = 0; i < n; ++i) z[i] = (a.valid == nullptr ? 1 : a.valid[i]) ^ flip;
+  if (a.valid == nullptr) {
+    std::memset(z, 1 ^ flip, static_cast<size_t>(n));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) z[i] = a.valid[i] ^ flip;
 }
 
 void ExprRunner::RunIsDistinct(const ExprInstruction& in) {
@@ -329,6 +333,10 @@ void ExprRunner::RunMask(const ExprInstruction& in) {
   uint8_t* z = static_cast<uint8_t*>(data());
   out().valid = nullptr;
   const auto fill = [&](auto&& test) {
+    if (c.valid == nullptr && outer == nullptr) {
+      for (int64_t i = 0; i < n; ++i) z[i] = test(i, 1);
+      return;
+    }
     for (int64_t i = 0; i < n; ++i) {
       const uint8_t valid = c.valid == nullptr ? 1 : c.valid[i];
       z[i] = test(i, valid) & (outer == nullptr ? 1 : outer[i]);

@@ -14,7 +14,7 @@ namespace adjoin {
 struct AggregateSpec {
   AggregateKind kind = AggregateKind::kCountStar;
   int arg = -1;     // output of exprs; -1 for COUNT(*)
-  int second = -1;  // the second argument, where there is one
+  int second = -1;  // the second argument, where there is one; of kComoment not that is `arg` too
   int filter = -1;  // output of exprs, a condition; -1: every row
   bool distinct = false;
   TypeId result = TypeId::kInt64;

@@ -49,6 +49,7 @@ absl::Status JoinIndex::Add(std::span<const Vector> keys, int64_t num_rows, int6
   std::vector<int32_t> kept(static_cast<size_t>(batch_rows) + 1);
   std::vector<int64_t> ids(static_cast<size_t>(batch_rows));
   BatchArena arena;
+  table_.Expect(keys, num_rows);
   for (int64_t begin = 0; begin < num_rows; begin += batch_rows) {
     ADJOIN_RETURN_IF_ERROR(charge_->GrowTo(8 * num_rows + table_.bytes()));
     const int64_t n = std::min(batch_rows, num_rows - begin);

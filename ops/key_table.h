@@ -24,7 +24,8 @@ namespace adjoin {
 struct TextScratch {
   // The ids in a TextTable of the strings of one column's dictionary.
   std::shared_ptr<const Dictionary> dictionary;
-  std::vector<int32_t> ids;    // by code; -1 where not found so far
+  std::vector<int32_t> ids;    // by code; -1 where absent, -2 where not looked up so far
+  int64_t size = -1;           // of the table when they were
   std::vector<int32_t> batch;  // of a batch's rows; unspecified where NULL
 };
 
@@ -50,6 +51,10 @@ class KeyTable {
   // with that one: nothing is looked up by its letters, and Key has those codes. REQUIRES: size()
   // is 0, and nobody asks Find.
   void BorrowCodes() { borrows_ = true; }
+
+  // Makes the fields wide enough for `n` keys that are to come, and takes an array for what will be
+  // asked more often than it has keys. REQUIRES: size() is 0.
+  void Expect(std::span<const Vector> keys, int64_t n);
 
   int64_t size() const { return size_; }
   int64_t bytes() const;  // of memory, without strings
@@ -116,6 +121,7 @@ class KeyTable {
   int num_words_ = 1;
   int bits_ = 0;      // of all fields, where there is one word
   int64_t rows_ = 0;  // looked up to be added
+  int64_t expected_ = 0;
   int64_t size_ = 0;
   std::vector<const int32_t*> codes_;  // of a batch's TEXT keys
   std::vector<uint64_t> stored_;       // num_words_ an id

@@ -68,6 +68,13 @@ absl::StatusOr<bool> Match(std::string_view text, std::string_view pattern) {
   return p == pattern.size();
 }
 
+// The letters of a pattern that is %letters%; else none.
+std::string_view Contained(std::string_view pattern) {
+  if (pattern.size() < 3 || pattern.front() != '%' || pattern.back() != '%') return {};
+  const std::string_view letters = pattern.substr(1, pattern.size() - 2);
+  return letters.find_first_of("%_\\") == std::string_view::npos ? letters : std::string_view();
+}
+
 // Strings of one dictionary come again from the same address: a batch keeps what it found about the
 // last ones. Nothing else is at that address while the batch lasts.
 class Memo {
@@ -97,11 +104,13 @@ class Memo {
 template <bool kIgnoreCase>
 absl::Status RunLike(const RowCall& call) {
   Memo memo;
-  std::string_view known;  // the pattern that the memo is about
+  std::string_view known, contained;  // the pattern that the memo is about
   const auto f = [&](std::string_view text, std::string_view pattern) -> absl::StatusOr<bool> {
     const auto match = [&](std::string_view s) { return Match<kIgnoreCase>(s, pattern); };
-    if (known.data() == nullptr) known = pattern;
+    if (known.data() == nullptr) known = pattern, contained = Contained(pattern);
     const bool same = pattern.data() == known.data() && pattern.size() == known.size();
+    if (!kIgnoreCase && same && !contained.empty())
+      return memmem(text.data(), text.size(), contained.data(), contained.size()) != nullptr;
     return same ? memo.Find(text, match) : match(text);
   };
   return RunRows<absl::StatusOr<bool>, std::string_view, std::string_view>(call, f);

@@ -10,6 +10,8 @@
 
 namespace adjoin {
 
+class StoredRows;
+
 // The rows of the pipeline as a table with `schema`'s columns.
 class MaterializeSink final : public PipelineSink {
  public:
@@ -44,6 +46,7 @@ struct MaterializePairsSpec {
   };
   std::vector<From> columns;
   Schema schema;
+  bool outer = false;  // rows of the right may be NULL
 };
 
 class MaterializePairsSink final : public PipelineSink {
@@ -60,6 +63,10 @@ class MaterializePairsSink final : public PipelineSink {
   std::string Describe() const override { return "store pairs"; }
 
  private:
+  absl::StatusOr<TableRef> TakePieces(const StoredRows& pairs, const Table& left,
+                                      const Table& right, RunState& run) const;
+  absl::StatusOr<TableRef> TakeWhole(StoredRows& pairs, const Table& left, const Table& right,
+                                     RunState& run) const;
   MaterializePairsSpec spec_;
 };
 

@@ -23,7 +23,7 @@ uint64_t CodeOf(double v) {
 }
 
 // Ranks of strings among the distinct ones.
-void TextCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
+void TextCodes(const Vector& key, int64_t rows, LargeVector<uint64_t>& codes) {
   TextTable table;
   int32_t distinct = 0;
   for (int64_t r = 0; r < rows; ++r) {
@@ -42,7 +42,7 @@ void TextCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
 
 // Ranks of values that no 64-bit code holds.
 template <typename T>
-void RankCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
+void RankCodes(const Vector& key, int64_t rows, LargeVector<uint64_t>& codes) {
   const T* values = key.as<T>();
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), 0);
@@ -57,7 +57,7 @@ void RankCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
 
 // Coefficients at the one scale that all values have; false where there is none, or 64 bits are too
 // few.
-bool CoefficientCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
+bool CoefficientCodes(const Vector& key, int64_t rows, LargeVector<uint64_t>& codes) {
   const auto* values = key.as<Decimal>();
   int scale = -1;
   for (int64_t r = 0; r < rows; ++r) {
@@ -71,7 +71,7 @@ bool CoefficientCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& co
   return true;
 }
 
-void ValueCodes(const Vector& key, int64_t rows, std::vector<uint64_t>& codes) {
+void ValueCodes(const Vector& key, int64_t rows, LargeVector<uint64_t>& codes) {
   WithElementType(key.type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, std::string_view>) {
@@ -93,13 +93,13 @@ SortCodes::SortCodes(std::span<const Vector> keys, std::span<const SortOrder> or
                      int64_t rows) {
   for (size_t k = 0; k < keys.size(); ++k) {
     const SortOrder order = k < orders.size() ? orders[k] : SortOrder{};
-    std::vector<uint64_t> codes(static_cast<size_t>(rows));
+    LargeVector<uint64_t> codes(static_cast<size_t>(rows));
     ValueCodes(keys[k], rows, codes);
     if (order.descending) {
       for (uint64_t& code : codes) code = ~code;
     }
     if (keys[k].valid != nullptr) {
-      std::vector<uint64_t> nulls(static_cast<size_t>(rows));
+      LargeVector<uint64_t> nulls(static_cast<size_t>(rows));
       for (int64_t r = 0; r < rows; ++r) {
         const bool null = keys[k].valid[r] == 0;
         nulls[r] = null != order.nulls_first ? 1 : 0;
@@ -118,7 +118,7 @@ int64_t SortCodes::BytesARow(std::span<const Vector> keys) {
 }
 
 // Codes that are all the same decide nothing.
-void SortCodes::Add(std::vector<uint64_t> codes) {
+void SortCodes::Add(LargeVector<uint64_t> codes) {
   const bool same =
       std::all_of(codes.begin(), codes.end(), [&](uint64_t code) { return code == codes.front(); });
   if (!same) columns_.push_back(std::move(codes));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "engine/large_vector.h"
 #include "ops/pipeline.h"
 #include "ops/vector.h"
 
@@ -49,8 +50,8 @@ class SortCodes {
   CodeRange FirstRange(int64_t rows) const;
 
  private:
-  void Add(std::vector<uint64_t> codes);
-  std::vector<std::vector<uint64_t>> columns_;
+  void Add(LargeVector<uint64_t> codes);
+  std::vector<LargeVector<uint64_t>> columns_;
 };
 
 // Sorts numbers by their bits [low, high). REQUIRES: where those are equal, the bits below `low`

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,7 +21,10 @@ class StoredRows {
   // A chunk of `n` rows a column.
   absl::Status Add(std::vector<ColumnChunk> columns, int64_t n);
   int64_t rows() const { return rows_; }  // added so far
-  absl::StatusOr<TableRef> Finish();      // the last call
+  // Those of a column so far, where all are in memory.
+  std::span<const ColumnChunk> chunks(size_t column) const { return memory_[column].chunks(); }
+  bool in_memory() const { return files_.empty(); }
+  absl::StatusOr<TableRef> Finish();  // the last call
 
  private:
   absl::Status Keep(std::vector<ColumnChunk>& columns);

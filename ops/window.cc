@@ -93,13 +93,15 @@ bool NeedsPeers(const WindowSpec& spec) {
   });
 }
 
-// Bytes a row of what computing the calls takes beside the values of expressions: partitions and
-// order; peers; results; the items of one call's frames, which may all be of one partition.
+// Bytes a row of what computing the calls takes beside the values of expressions and the results:
+// partitions and order; peers; validity; views of texts; the items of one call's frames, which may
+// all be of one partition.
 int64_t BytesARow(const WindowSpec& spec, std::span<const Vector> order) {
   int64_t bytes = 24 + SortCodes::BytesARow(order) + (NeedsPeers(spec) ? 12 : 0);
   int64_t fold = 0;
   for (const WindowCallSpec& call : spec.calls) {
-    bytes += VectorWidth(call.result) + 1;
+    bytes += 1;
+    if (call.result == TypeId::kText) bytes += VectorWidth(call.result);
     if (call.kind == WindowKind::kStringAgg) bytes += static_cast<int64_t>(sizeof(std::string));
     if (AggregateOf(call.kind).has_value()) fold = 32;
   }
@@ -121,7 +123,9 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowSpec& spec,
   WindowOrder order(partitions, codes, options.morsel_rows);
   std::vector<std::unique_ptr<WindowColumn>> results;
   for (const WindowCallSpec& call : spec.calls) {
-    results.push_back(std::make_unique<WindowColumn>(call, exprs, rows));
+    ADJOIN_ASSIGN_OR_RETURN(std::unique_ptr<WindowColumn> result,
+                            WindowColumn::Make(call, exprs, rows, state.budget));
+    results.push_back(std::move(result));
   }
   const bool by_distance = spec.frame.mode == WindowFrameMode::kRange && spec.num_order == 1;
   const Vector* range_key = by_distance ? &exprs[spec.num_partition] : nullptr;
@@ -129,8 +133,8 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowSpec& spec,
   const SortCodes* peers = NeedsPeers(spec) ? &codes : nullptr;
   const auto body = [&](int64_t task) -> absl::Status {
     if (state.control != nullptr) ADJOIN_RETURN_IF_ERROR(state.control->Check());
-    return order.RunTask(task, [&](std::span<const int64_t> members) -> absl::Status {
-      const WindowPartition partition(members, peers, range_key, descending);
+    return order.RunTask(task, [&](const OrderedRows& rows_of) -> absl::Status {
+      const WindowPartition partition(rows_of, peers, range_key, descending);
       for (auto& result : results) ADJOIN_RETURN_IF_ERROR(result->Compute(spec.frame, partition));
       return absl::OkStatus();
     });
@@ -142,7 +146,7 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowSpec& spec,
   }
   std::vector<ColumnRef> columns;
   for (auto& result : results) {
-    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, MakeColumn(result->Result(), rows, state.budget));
+    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, result->Finish());
     columns.push_back(std::move(column));
   }
   return columns;

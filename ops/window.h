@@ -14,11 +14,13 @@
 
 namespace adjoin {
 
-// Numbers are outputs of WindowSpec::exprs; -1 for absent. `second`: the offset of LAG and LEAD,
-// the number of NTH_VALUE, the second argument of an aggregate.
+// Numbers are outputs of WindowSpec::exprs; -1 for absent. `second`: the offset of LAG and LEAD
+// where it is not the constant `offset`, the number of NTH_VALUE, the second argument of an
+// aggregate.
 struct WindowCallSpec {
   WindowKind kind = WindowKind::kRowNumber;
   int arg = -1, second = -1, fallback = -1, filter = -1;
+  int64_t offset = 1;
   TypeId result = TypeId::kInt64;
 };
 

@@ -7,6 +7,7 @@
 #include "engine/status.h"
 #include "engine/types.h"
 #include "ops/centred_sum.h"
+#include "ops/column_access.h"
 #include "ops/window_fold.h"
 
 namespace adjoin {
@@ -91,16 +92,41 @@ int64_t IntAt(const Vector& v, int64_t row) {
 
 }  // namespace
 
-WindowColumn::WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows)
+WindowColumn::WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
+                           std::shared_ptr<MemoryBudget> budget)
     : spec_(spec),
       exprs_(std::move(exprs)),
-      data_(static_cast<size_t>(rows * VectorWidth(spec.result))),
+      rows_(rows),
+      budget_(std::move(budget)),
       valid_(static_cast<size_t>(rows), 1),
       texts_(spec.kind == WindowKind::kStringAgg ? static_cast<size_t>(rows) : 0) {}
 
-Vector WindowColumn::Result() {
-  const bool nulls = !valid_.empty() && std::memchr(valid_.data(), 0, valid_.size()) != nullptr;
-  return {spec_.result, data_.data(), nulls ? valid_.data() : nullptr};
+absl::StatusOr<std::unique_ptr<WindowColumn>> WindowColumn::Make(
+    const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
+    std::shared_ptr<MemoryBudget> budget) {
+  auto column = std::unique_ptr<WindowColumn>(
+      new WindowColumn(spec, std::move(exprs), rows, std::move(budget)));
+  if (spec.result == TypeId::kText) {
+    column->views_.resize(static_cast<size_t>(rows));
+    column->data_ = column->views_.data();
+    return column;
+  }
+  ADJOIN_ASSIGN_OR_RETURN(column->values_,
+                          Buffer::Allocate(rows * VectorWidth(spec.result), column->budget_));
+  column->data_ = column->values_->mutable_data();
+  return column;
+}
+
+absl::StatusOr<ColumnRef> WindowColumn::Finish() {
+  const uint8_t* valid =
+      std::memchr(valid_.data(), 0, valid_.size()) == nullptr ? nullptr : valid_.data();
+  if (values_ == nullptr) return MakeColumn({spec_.result, data_, valid}, rows_, budget_);
+  return MakeColumn(spec_.result, std::move(values_), valid, rows_, budget_);
+}
+
+void WindowColumn::SetNull(int64_t row) {
+  valid_[static_cast<size_t>(row)] = 0;
+  WithWidth(VectorWidth(spec_.result), [&](auto zero) { Put(row, zero); });
 }
 
 absl::Status WindowColumn::Compute(const WindowFrameSpec& frame, const WindowPartition& partition) {
@@ -185,20 +211,42 @@ void WindowColumn::Set(int64_t row, const Vector& from, int64_t at) {
   });
 }
 
-void WindowColumn::ComputeShift(const WindowPartition& partition) {
-  for (int64_t i = 0; i < partition.size(); ++i) {
+// LAG where `offset` > 0, LEAD where it is not, of all rows alike: one loop over what is moved.
+void WindowColumn::ShiftBy(int64_t offset, const WindowPartition& partition) {
+  const int64_t size = partition.size();
+  const int64_t begin = std::max<int64_t>(0, offset);
+  const int64_t end = std::min(size, size + offset);
+  const Vector& from = exprs_[spec_.arg];
+  WithWidth(VectorWidth(spec_.result), [&](auto zero) {
+    const auto* values = from.as<decltype(zero)>();
+    for (int64_t i = begin; i < end; ++i) Put(partition.row(i), values[partition.row(i - offset)]);
+  });
+  if (from.valid != nullptr) {
+    for (int64_t i = begin; i < end; ++i)
+      valid_[partition.row(i)] = from.valid[partition.row(i - offset)];
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    if (i == begin && begin < end) i = end;  // these have been moved
+    if (i == size) break;
     const int64_t row = partition.row(i);
-    int64_t offset = 1;
-    if (spec_.second >= 0) {
-      const Vector& offsets = exprs_[spec_.second];
-      if (offsets.is_null(row)) {
-        SetNull(row);
-        continue;
-      }
-      offset = IntAt(offsets, row);
+    spec_.fallback >= 0 ? Set(row, exprs_[spec_.fallback], row) : SetNull(row);
+  }
+}
+
+void WindowColumn::ComputeShift(const WindowPartition& partition) {
+  const int64_t size = partition.size();
+  if (spec_.second < 0) {
+    const int64_t offset = std::clamp(spec_.offset, -size, size);
+    return ShiftBy(spec_.kind == WindowKind::kLag ? offset : -offset, partition);
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t row = partition.row(i);
+    const Vector& offsets = exprs_[spec_.second];
+    if (offsets.is_null(row)) {
+      SetNull(row);
+      continue;
     }
-    const int64_t size = partition.size();
-    offset = std::clamp(offset, -size, size);
+    const int64_t offset = std::clamp(IntAt(offsets, row), -size, size);
     const int64_t source = spec_.kind == WindowKind::kLag ? i - offset : i + offset;
     if (source >= 0 && source < size) {
       Set(row, exprs_[spec_.arg], partition.row(source));
@@ -333,7 +381,7 @@ void WindowColumn::Repeat(const WindowPartition& partition) {
   for (int64_t i = 1; i < partition.size(); ++i)
     valid_[static_cast<size_t>(partition.row(i))] = valid_[static_cast<size_t>(first)];
   WithWidth(VectorWidth(spec_.result), [&](auto zero) {
-    auto* values = reinterpret_cast<decltype(zero)*>(data_.data());
+    auto* values = static_cast<decltype(zero)*>(data_);
     for (int64_t i = 1; i < partition.size(); ++i) values[partition.row(i)] = values[first];
   });
 }

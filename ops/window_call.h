@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ops/window.h"
 
 namespace adjoin {
@@ -14,18 +16,23 @@ namespace adjoin {
 // several may be computed at once.
 class WindowColumn {
  public:
-  WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows);
+  // Error: 53200.
+  static absl::StatusOr<std::unique_ptr<WindowColumn>> Make(const WindowCallSpec& spec,
+                                                            std::vector<Vector> exprs, int64_t rows,
+                                                            std::shared_ptr<MemoryBudget> budget);
   // Errors: 22003 where an integer sum does not fit, 22014 and 22016 where the number of NTILE or
   // NTH_VALUE is not positive.
   absl::Status Compute(const WindowFrameSpec& frame, const WindowPartition& partition);
-  // Borrowed from this, or from the vectors it was made of.
-  Vector Result();
+  absl::StatusOr<ColumnRef> Finish();  // the last call
 
  private:
+  WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
+               std::shared_ptr<MemoryBudget> budget);
   absl::Status ComputeAggregate(const WindowFrameSpec& frame, const WindowPartition& partition);
   void ComputeRank(const WindowPartition& partition);
   absl::Status ComputeNtile(const WindowPartition& partition);
   void ComputeShift(const WindowPartition& partition);
+  void ShiftBy(int64_t offset, const WindowPartition& partition);
   void ComputeEnd(const WindowFrameSpec& frame, const WindowPartition& partition);
   absl::Status ComputeNth(const WindowFrameSpec& frame, const WindowPartition& partition);
   absl::Status ComputeTexts(const WindowFrameSpec& frame, const WindowPartition& partition);
@@ -41,15 +48,19 @@ class WindowColumn {
   std::vector<int64_t> RunningCounts(const WindowPartition& partition) const;
   bool IsTaken(int64_t row) const;
   void Set(int64_t row, const Vector& from, int64_t at);
-  void SetNull(int64_t row) { valid_[static_cast<size_t>(row)] = 0; }
+  void SetNull(int64_t row);
   template <typename T>
   void Put(int64_t row, T value) {
-    reinterpret_cast<T*>(data_.data())[row] = value;
+    static_cast<T*>(data_)[row] = value;
   }
 
   const WindowCallSpec& spec_;
   const std::vector<Vector> exprs_;
-  std::vector<std::byte> data_;
+  const int64_t rows_;
+  const std::shared_ptr<MemoryBudget> budget_;
+  std::shared_ptr<Buffer> values_;       // of the column; of TEXT:
+  std::vector<std::string_view> views_;  // which then are interned
+  void* data_ = nullptr;                 // of either
   std::vector<uint8_t> valid_;
   std::vector<std::string> texts_;  // by row, of STRING_AGG
 };

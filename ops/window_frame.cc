@@ -21,17 +21,23 @@ bool IsOffset(WindowFrameBound bound) {
 
 }  // namespace
 
-WindowPartition::WindowPartition(std::span<const int64_t> rows, const SortCodes* order,
+WindowPartition::WindowPartition(const OrderedRows& ordered, const SortCodes* order,
                                  const Vector* range_key, bool descending)
-    : range_key_(range_key), descending_(descending), rows_(rows) {
+    : range_key_(range_key), descending_(descending), rows_(ordered.rows) {
   if (order == nullptr) return;
-  group_of_.resize(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (i == 0 || !order->Equal(rows[i - 1], rows[i]))
-      group_begin_.push_back(static_cast<int64_t>(i));
-    group_of_[i] = static_cast<int32_t>(group_begin_.size()) - 1;
+  const auto group = [&](auto&& are_peers) {
+    group_of_.resize(rows_.size());
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (i == 0 || !are_peers(i - 1, i)) group_begin_.push_back(static_cast<int64_t>(i));
+      group_of_[i] = static_cast<int32_t>(group_begin_.size()) - 1;
+    }
+    group_begin_.push_back(static_cast<int64_t>(rows_.size()));
+  };
+  if (ordered.keys.empty()) {
+    group([&](size_t a, size_t b) { return order->Equal(rows_[a], rows_[b]); });
+  } else {
+    group([&](size_t a, size_t b) { return ordered.keys[a] == ordered.keys[b]; });
   }
-  group_begin_.push_back(static_cast<int64_t>(rows.size()));
 }
 
 bool WindowPartition::IsNumber(int64_t group) const {

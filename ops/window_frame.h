@@ -7,6 +7,7 @@
 
 #include "ops/functions.h"
 #include "ops/sort_codes.h"
+#include "ops/window_order.h"
 
 namespace adjoin {
 
@@ -18,9 +19,9 @@ struct PositionRange {
 // One partition: its rows in order, and their peer groups.
 class WindowPartition {
  public:
-  // `rows`: table row numbers in window order. `order`: says which are peers; null where nobody
-  // asks for peers. `range_key`: the ORDER BY key by table row, where RANGE has offsets.
-  WindowPartition(std::span<const int64_t> rows, const SortCodes* order,
+  // `order`: says which are peers; null where nobody asks for peers. `range_key`: the ORDER BY key
+  // by table row, where RANGE has offsets.
+  WindowPartition(const OrderedRows& ordered, const SortCodes* order,
                   const Vector* range_key = nullptr, bool descending = false);
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
   int64_t row(int64_t position) const { return rows_[static_cast<size_t>(position)]; }

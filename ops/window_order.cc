@@ -10,11 +10,12 @@ namespace adjoin {
 
 PartitionIds FindPartitions(std::span<const Vector> keys, int64_t rows, int64_t batch_rows) {
   PartitionIds result;
-  result.ids.resize(static_cast<size_t>(rows));
   if (keys.empty()) {
+    result.ids.assign(static_cast<size_t>(rows), 0);
     result.count = rows > 0 ? 1 : 0;
     return result;
   }
+  result.ids.resize(static_cast<size_t>(rows));
   std::vector<TypeId> types;
   for (const Vector& key : keys) types.push_back(key.type);
   KeyTable table(types);
@@ -31,7 +32,7 @@ PartitionIds FindPartitions(std::span<const Vector> keys, int64_t rows, int64_t 
 WindowOrder::WindowOrder(const PartitionIds& partitions, const SortCodes& order,
                          int64_t rows_a_task)
     : order_(order), begins_(static_cast<size_t>(partitions.count) + 1), task_begins_{0} {
-  const std::vector<int64_t>& ids = partitions.ids;
+  const LargeVector<int64_t>& ids = partitions.ids;
   const auto rows = static_cast<int64_t>(ids.size());
   for (int64_t id : ids) ++begins_[id + 1];
   std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
@@ -81,8 +82,10 @@ void WindowOrder::SortPacked(int64_t task) {
   const auto less = [this](uint64_t a, uint64_t b) { return a >> row_bits_ < b >> row_bits_; };
   if (!std::is_sorted(items.begin(), items.end(), less)) SortBits(items, row_bits_, high);
   const uint64_t mask = (uint64_t{1} << row_bits_) - 1;
-  for (size_t i = 0; i < items.size(); ++i)
+  for (size_t i = 0; i < items.size(); ++i) {
     rows_[static_cast<size_t>(begin) + i] = static_cast<int64_t>(items[i] & mask);
+    items[i] >>= row_bits_;
+  }
 }
 
 void WindowOrder::SortTask(int64_t task) {

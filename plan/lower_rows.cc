@@ -34,7 +34,14 @@ WindowCallSpec CallSpec(const WindowCall& call, std::vector<ExprRef>& exprs,
   spec.kind = call.function;
   spec.result = call.type;
   int* const places[] = {&spec.arg, &spec.second, &spec.fallback};
+  const bool shifts =
+      call.function == WindowFunction::kLag || call.function == WindowFunction::kLead;
   for (size_t i = 0; i < call.args.size() && i < 3; ++i) {
+    const Expr& arg = *call.args[i];
+    if (shifts && i == 1 && arg.kind == ExprKind::kConstant && !arg.constant.is_null()) {
+      spec.offset = arg.constant.as_int();
+      continue;
+    }
     *places[i] = static_cast<int>(exprs.size());
     exprs.push_back(call.args[i]);
     guards.push_back(call.filter);  // arguments are evaluated where the FILTER is TRUE
@@ -205,7 +212,9 @@ absl::Status RowsBuilder::LowerOp(const GroupBy& group_by, NodeState& state) {
     call.arg = aggregate.function == AggregateFunction::kCountStar
                    ? -1
                    : add(aggregate.arg, aggregate.filter);
-    call.second = add(aggregate.second, aggregate.filter);
+    const bool squares = aggregate.function == AggregateFunction::kComoment &&
+                         SameExpr(aggregate.arg, aggregate.second);
+    if (!squares) call.second = add(aggregate.second, aggregate.filter);
     call.filter = add(aggregate.filter, nullptr);
     call.distinct = aggregate.distinct && call.arg >= 0;
     call.result = aggregate.type;

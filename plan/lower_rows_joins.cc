@@ -151,6 +151,7 @@ absl::Status RowsBuilder::StorePairs(NodeState& state) {
   MaterializePairsSpec spec;
   spec.left = *join->left.view;
   spec.right = *join->right.view;
+  spec.outer = plan.type == JoinType::kLeft;
   spec.schema = SchemaOf(*state.node, columns);
   const auto left_out = plan.left_out.size();
   for (int c : columns) {

@@ -114,6 +114,39 @@ TEST(KeyTableTest, ExtremeIntegers) {
   }
 }
 
+// Keys that are expected get fields, and an array where they are close, before the first is added.
+TEST(KeyTableTest, ExpectedKeysAreFoundAsOthers) {
+  std::mt19937_64 random(7);
+  for (const int64_t range : {int64_t{10}, int64_t{50000}, int64_t{1} << 40, INT64_MAX}) {
+    for (const int64_t nulls_every : {1, 3, 100000}) {
+      std::vector<int64_t> values(5000), nearby(5000);
+      std::vector<uint8_t> valid(5000);
+      for (size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<int64_t>(random() % static_cast<uint64_t>(range)) - range / 2;
+        nearby[i] = values[i] + static_cast<int64_t>(i % 3) - 1;
+        valid[i] = (i + 1) % static_cast<size_t>(nulls_every) == 0 ? 0 : 1;
+      }
+      const Vector keys{TypeId::kInt64, values.data(), valid.data()};
+      const Vector asked{TypeId::kInt64, nearby.data(), nullptr};
+      KeyTable expecting({TypeId::kInt64}), plain({TypeId::kInt64});
+      expecting.Expect({&keys, 1}, 5000);
+      for (KeyTable* table : {&expecting, &plain}) {
+        std::vector<int64_t> ids(1000);
+        for (int64_t begin = 0; begin < 5000; begin += 1000) {
+          const Vector slice = Slice(keys, begin);
+          table->FindOrAdd({&slice, 1}, 1000, ids.data());
+        }
+      }
+      std::vector<int64_t> ids(5000), expected(5000);
+      KeyScratch scratch, plain_scratch;
+      expecting.Find({&asked, 1}, 5000, ids.data(), scratch);
+      plain.Find({&asked, 1}, 5000, expected.data(), plain_scratch);
+      EXPECT_EQ(ids, expected) << range << " " << nulls_every;
+      EXPECT_EQ(expecting.size(), plain.size());
+    }
+  }
+}
+
 TEST(KeyTableTest, TextPastOneBatchAndReusedAddresses) {
   KeyTable table({TypeId::kText});
   char buffer[32];

@@ -36,7 +36,7 @@ TEST(WindowPartitionTest, FramesStayInThePartition) {
   const Vector key{TypeId::kInt64, order_values.data(), nullptr};
   const SortCodes codes({&key, 1}, {}, 5);
   const std::vector<int64_t> rows = {0, 1, 2, 3, 4};
-  const WindowPartition partition(rows, &codes);
+  const WindowPartition partition({rows}, &codes);
   WindowFrameSpec spec;
   const auto frame = [&](int64_t i) {
     const PositionRange range = partition.FrameOf(spec, i);

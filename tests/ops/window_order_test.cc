@@ -50,8 +50,12 @@ TEST(WindowOrderTest, MatchesAStableSort) {
           for (int64_t task = 0; task < order.num_tasks(); ++task) {
             ASSERT_TRUE(order
                             .RunTask(task,
-                                     [&](std::span<const int64_t> members) {
-                                       got.insert(got.end(), members.begin(), members.end());
+                                     [&](const OrderedRows& of) {
+                                       for (size_t i = 1; i < of.keys.size(); ++i) {
+                                         EXPECT_EQ(of.keys[i - 1] == of.keys[i],
+                                                   codes.Equal(of.rows[i - 1], of.rows[i]));
+                                       }
+                                       got.insert(got.end(), of.rows.begin(), of.rows.end());
                                        return absl::OkStatus();
                                      })
                             .ok());
