@@ -36,6 +36,7 @@ double ArrayCompiler::LoadOf(const Pending& p) const {
     const auto cells = static_cast<double>(CellsOf(n.op == ArrayOp::kGather ? n.shape : n.space));
     load = is_product ? 2 * cells / ContractStep::kFewestFlops : cells / FusedRows::kFewestCells;
   }
+  load *= static_cast<double>(1 + p.stacked.size());
   return load < kMostLoad ? load : 0;
 }
 

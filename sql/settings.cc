@@ -141,6 +141,7 @@ constexpr Row kRows[] = {
     ADJOIN_ROW("adjoin.sparse", plan.sparse, PlanRule<&PlanOptions::sparse>,
                OnOffForce(s.plan.sparse)),
     ADJOIN_ROW("adjoin.spill", spill, SpillRule, OnOffForce(s.spill)),
+    ADJOIN_ROW("adjoin.stack", plan.stack, PlanRule<&PlanOptions::stack>, OnOffForce(s.plan.stack)),
     ADJOIN_ROW("adjoin.stage", plan.stage, PlanRule<&PlanOptions::stage>, OnOffForce(s.plan.stage)),
     ADJOIN_ROW("adjoin.temp_directory", temp_directory, TempDirectory, s.temp_directory),
     ADJOIN_ROW("adjoin.tile", plan.tile, PlanRule<&PlanOptions::tile>, OnOffForce(s.plan.tile)),

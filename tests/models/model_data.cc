@@ -196,6 +196,7 @@ std::vector<Variant> AllVariants() {
       engine("contraction_off", 1, {{"adjoin.contraction", "off"}}),
       engine("inline_off", 1, {{"adjoin.inline", "off"}}),
       engine("tile_force", 1, {{"adjoin.tile", "force"}}),
+      engine("stack_force", 1, {{"adjoin.stack", "force"}}),
       engine("grid_and_contraction_off", 1,
              {{"adjoin.grid", "off"}, {"adjoin.contraction", "off"}}),
       engine("threads_4", 4, {{"adjoin.morsel_rows", "1000"}, {"adjoin.stage", "force"}}),

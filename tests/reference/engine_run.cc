@@ -68,6 +68,7 @@ std::vector<EngineConfig> EngineConfigs() {
   add("contraction off").contraction = false;
   add("inline off").inline_maps = false;
   add("tiles forced").tile = RuleUse::kForce;
+  add("stacks forced").stack = RuleUse::kForce;
   PlanOptions& plain = add("all off");
   plain.grid = plain.contraction = plain.inline_maps = false;
   PlanOptions& small = add("small batches");
