@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "adjoin/error.h"
 #include "bench/gate_probe/models.h"
+#include "bench/gate_probe/olap_queries.h"
 #include "bench/gate_probe/workload.h"
 #include "kernels/kernel_table.h"
 #include "nlohmann/json.hpp"
@@ -82,6 +83,17 @@ absl::Status CountPlan(const Model& model, const Settings& settings, nlohmann::j
   return absl::OkStatus();
 }
 
+absl::Status CountPlan(const OlapQuery& query, nlohmann::json* out) {
+  auto ready = MakeReady(query);
+  if (!ready.ok()) return ready.status();
+  const api::Stats stats = ready->prepared.stats();
+  (*out)[query.name()] = {{"steps", stats.steps},
+                          {"operators", stats.operators},
+                          {"base_table_reads", stats.base_table_reads},
+                          {"products", stats.contractions}};
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Settings> ParseSettings(const std::vector<std::string>& texts) {
   Settings settings;
   for (const std::string& text : texts) {
@@ -111,6 +123,9 @@ absl::StatusOr<nlohmann::json> Run(const std::string& command, const Options& op
     for (const Model& model : Models()) {
       if (done.ok()) done = CountPlan(model, *settings, &out);
     }
+    for (const OlapQuery& query : OlapQueries()) {
+      if (done.ok()) done = CountPlan(query, &out);
+    }
   } else {
     for (const std::string& name : options.names) {
       if (done.ok()) done = command == "time" ? Time(name, options.seconds, &out) : Count(name);
@@ -129,7 +144,7 @@ int main(int argc, char** argv) {
   adjoin::gate::Options options;
   app.add_subcommand("toolchain", "what instruction counts depend on besides the source");
   app.add_subcommand("list", "the names of all workloads");
-  app.add_subcommand("plans", "the counts of every model's prepared step")
+  app.add_subcommand("plans", "the counts of every model's prepared step and every OLAP query")
       ->add_option("--set", options.settings, "NAME=VALUE of a setting");
   app.add_subcommand("count", "do a workload once inside GateCounted, for callgrind")
       ->add_option("name", options.names, "a workload")

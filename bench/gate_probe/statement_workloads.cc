@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/gate_probe/models.h"
+#include "bench/gate_probe/olap_queries.h"
 #include "bench/gate_probe/workload.h"
 #include "engine/status.h"
 #include "sql/parse.h"
@@ -130,6 +131,12 @@ absl::StatusOr<Work> MakeQuery(const Query& query) {
   return [session, shared] { return shared->Run().status(); };
 }
 
+absl::StatusOr<Work> MakeOlapQuery(const OlapQuery& query) {
+  ADJOIN_ASSIGN_OR_RETURN(ReadyQuery ready, MakeReady(query));
+  auto shared = std::make_shared<ReadyQuery>(std::move(ready));
+  return [shared] { return shared->prepared.Run().status(); };
+}
+
 // CREATE, COPY and DROP of a table from a file; `check` is one number over it.
 absl::StatusOr<Work> MakeLoad(const std::string& columns, const std::string& file,
                               const std::string& check, double expected) {
@@ -156,6 +163,9 @@ std::vector<Workload> StatementWorkloads() {
   }
   for (const Query& query : kQueries)
     list.push_back({absl::StrCat("rows.", query.name), [&query] { return MakeQuery(query); }});
+  for (const OlapQuery& query : OlapQueries())
+    list.push_back(
+        {absl::StrCat("olap.", query.name()), [&query] { return MakeOlapQuery(query); }});
   list.push_back({"load.csv_numbers", [] {
                     return MakeLoad("i BIGINT, j BIGINT, val DOUBLE PRECISION, PRIMARY KEY (i, j)",
                                     "tests/data/models/logistic/x.csv",

@@ -1,0 +1,8 @@
+CREATE TABLE e AS
+SELECT DISTINCT src, dst
+FROM (SELECT ((n * 2654435761 + 1) % 4294967291 / 64 % 800)::INTEGER AS src, ((n * 2246822519 + 2) % 4294967291 / 64 % 800)::INTEGER AS dst
+      FROM generate_series(1::BIGINT, 8000::BIGINT) AS s(n)) AS drawn
+WHERE src <> dst;
+CREATE TABLE p AS
+SELECT id::INTEGER AS id, (id * 7 % 13 + 1)::DOUBLE PRECISION / 8192 AS rank, COALESCE(d, 1)::INTEGER AS deg
+FROM generate_series(0::BIGINT, 799::BIGINT) AS s(id) LEFT JOIN (SELECT src, COUNT(*) AS d FROM e GROUP BY src) AS out ON src = id;

@@ -1,0 +1,5 @@
+CREATE TABLE w AS
+SELECT (h1 % 80)::INTEGER AS g, i * 4567 % 8009 AS o, (h2 % 100)::INTEGER AS d, (h3 % 10000)::DOUBLE PRECISION / 128 AS v
+FROM (SELECT i, (i * 2654435761 + 1) % 4294967291 / 64 AS h1, (i * 2246822519 + 2) % 4294967291 / 64 AS h2,
+             (i * 3266489917 + 3) % 4294967291 / 64 AS h3
+      FROM generate_series(1::BIGINT, 8000::BIGINT) AS s(i)) AS mixed;
