@@ -11,7 +11,13 @@
 namespace adjoin {
 namespace {
 
-// How far ahead of a step others may be that join it, as what it reads is kept so long.
+// How far ahead of a step others may be that join it, as what it reads is kept so long. A step of
+// the GPT on one thread (AVX2, minima of interleaved runs on a busy machine), apart and stacked:
+//           small f32       small f64        base f32    base f64
+//   steps   52, 44          52, 44           52, 45      52, 48
+//   ms      0.0815, 0.0810  0.1306, 0.1299   16.1, 15.7  33.5, 33.1
+// A small step gains what eight steps cost beyond their work, a large one that its products are cut
+// into fewer parts, each of which packs a factor.
 constexpr size_t kMostSteps = 16;
 
 }  // namespace
