@@ -328,8 +328,10 @@ void ContractStep::RunPartOf(const RunState& state, Span span, const Cut& cut, i
     range = {range.first + units * of / parts * unit,
              std::min(range.last, range.first + units * (of + 1) / parts * unit)};
   };
-  cut_to(span.*cut.of, cut.unit, part % cut.each, cut.each);
-  if (stack_ == Stack::kEach) cut_to(span.products, 1, part / cut.each, cut.parts / cut.each);
+  if (cut.parts > 1) {  // divisions take a small product's time
+    cut_to(span.*cut.of, cut.unit, part % cut.each, cut.each);
+    if (stack_ == Stack::kEach) cut_to(span.products, 1, part / cut.each, cut.parts / cut.each);
+  }
   std::byte* scratch = state.Scratch(slot);
   if (type_ == TypeId::kFloat32) {
     RunProducts<float>(state, scratch, span);

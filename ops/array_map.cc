@@ -117,17 +117,24 @@ void FusedRows::RunRows(RunState& state, size_t of, int64_t first, int64_t last,
   const RowProgram& program = programs_[of];
   auto& worker = OfSlot(static_cast<State&>(*state.step_states[number_]).workers[of], slot);
   const int64_t block = program.block_rows();
-  const int64_t blocks = (last - first + block - 1) / block;
-  const int64_t end = std::min(last, first + blocks * (part + 1) / parts * block);
-  for (int64_t row = first + blocks * part / parts * block; row < end; row += block)
-    program.Run(state, worker, row, std::min(block, end - row));
+  if (parts > 1) {
+    const int64_t blocks = (last - first + block - 1) / block;
+    last = std::min(last, first + blocks * (part + 1) / parts * block);
+    first += blocks * part / parts * block;
+  }
+  for (int64_t row = first; row < last; row += block)
+    program.Run(state, worker, row, std::min(block, last - row));
 }
 
 void FusedRows::RunPart(RunState& state, int64_t part, int slot) const {
-  const int64_t ranges = parts_ / each_, range = part / each_, count = std::ssize(programs_);
-  for (int64_t p = count * range / ranges; p < count * (range + 1) / ranges; ++p) {
-    RunRows(state, static_cast<size_t>(p), 0, programs_[0].rows(), part % each_, each_, slot);
+  const int64_t rows = programs_[0].rows(), count = std::ssize(programs_);
+  if (parts_ == 1) {  // spares a small step divisions
+    for (size_t p = 0; p < programs_.size(); ++p) RunRows(state, p, 0, rows, 0, 1, slot);
+    return;
   }
+  const int64_t ranges = parts_ / each_, range = part / each_;
+  for (int64_t p = count * range / ranges; p < count * (range + 1) / ranges; ++p)
+    RunRows(state, static_cast<size_t>(p), 0, rows, part % each_, each_, slot);
 }
 
 absl::Status FusedRows::Run(RunState& state) const {
@@ -252,8 +259,8 @@ void WithReduced(TypeId type, F&& f) {
 
 void FusedReduce::RunPart(RunState& state, int64_t part, int slot) const {
   auto& own = static_cast<State&>(*state.step_states[number_]);
-  const size_t of = static_cast<size_t>(part / parts_);
-  part %= parts_;
+  size_t of = 0;
+  for (; part >= parts_; part -= parts_) ++of;
   const int64_t chunks = outer_ * chunks_;
   WithReduced(reductions_[of].program.exposed_type(), [&](auto zero) {
     using T = decltype(zero);
