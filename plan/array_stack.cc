@@ -12,12 +12,12 @@ namespace adjoin {
 namespace {
 
 // How far ahead of a step others may be that join it, as what it reads is kept so long. A step of
-// the GPT on one thread (AVX2, minima of interleaved runs on a busy machine), apart and stacked:
-//           small f32       small f64        base f32    base f64
-//   steps   52, 44          52, 44           52, 45      52, 48
-//   ms      0.0815, 0.0810  0.1306, 0.1299   16.1, 15.7  33.5, 33.1
-// A small step gains what eight steps cost beyond their work, a large one that its products are cut
-// into fewer parts, each of which packs a factor.
+// the GPT on one thread (AVX2, minima of interleaved rounds on a busy machine), apart and stacked:
+//           small f32       small f64       base f32    base f64    deep f32
+//   steps   52, 44          52, 44          52, 45      52, 48      232, 191
+//   ms      0.0814, 0.0809  0.1306, 0.1302  15.8, 15.7  33.5, 33.1  891, 893
+// Small steps gain what eight steps cost beyond their work. Of the large ones the difference is
+// within the noise, which was 3%.
 constexpr size_t kMostSteps = 16;
 
 }  // namespace
