@@ -182,6 +182,7 @@ FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, in
       chunks_(
           std::clamp<int64_t>(outer > 0 ? parts_ / outer : 1, 1, std::max<int64_t>(reduced, 1))) {
   parts_ = std::max<int64_t>(std::min(outer_ * chunks_, parts_), 1);
+  is_one_part_ = parts_ == 1 && PartsFor(outer * reduced * inner * std::ssize(reductions_)) == 1;
 }
 
 absl::Status FusedReduce::Prepare(RunState& state) const {
@@ -258,9 +259,15 @@ void WithReduced(TypeId type, F&& f) {
 }  // namespace
 
 void FusedReduce::RunPart(RunState& state, int64_t part, int slot) const {
+  if (is_one_part_) {
+    for (size_t of = 0; of < reductions_.size(); ++of) RunPartOf(state, of, 0, slot);
+    return;
+  }
+  RunPartOf(state, static_cast<size_t>(part / parts_), part % parts_, slot);
+}
+
+void FusedReduce::RunPartOf(RunState& state, size_t of, int64_t part, int slot) const {
   auto& own = static_cast<State&>(*state.step_states[number_]);
-  size_t of = 0;
-  for (; part >= parts_; part -= parts_) ++of;
   const int64_t chunks = outer_ * chunks_;
   WithReduced(reductions_[of].program.exposed_type(), [&](auto zero) {
     using T = decltype(zero);

@@ -44,7 +44,7 @@ class FusedRows final : public Step {
 // With inner > 1 rows of `inner` cells are added in order; else contiguous values are reduced by
 // the 16-lane kernels, blocks of RowProgram::kBlockCells combined pairwise. Long reductions are cut
 // into chunks, combined in order: as many as follow from the extents. Of several, with programs of
-// one shape, each has the parts that it has alone.
+// one shape, each has the parts that it has alone, but small ones are one part together.
 class FusedReduce final : public Step {
  public:
   struct Reduction {
@@ -55,13 +55,14 @@ class FusedReduce final : public Step {
               std::vector<Reduction> reductions, std::string label);
   absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
-  int64_t parts() const override { return parts_ * std::ssize(reductions_); }
+  int64_t parts() const override { return is_one_part_ ? 1 : parts_ * std::ssize(reductions_); }
   void RunPart(RunState& state, int64_t part, int slot) const override;
   void Finish(RunState& state) const override;  // combines chunks
   std::string Describe() const override { return label_; }
 
  private:
   struct State;
+  void RunPartOf(RunState& state, size_t of, int64_t part, int slot) const;
   template <typename T>
   void RunChunk(const RunState& state, size_t of, RowProgram::Worker& worker, int64_t first,
                 int64_t last, T* out, T* blocks) const;
@@ -73,6 +74,7 @@ class FusedReduce final : public Step {
   std::vector<Reduction> reductions_;
   std::string label_;
   int64_t parts_, chunks_;  // of each
+  bool is_one_part_;
 };
 
 }  // namespace adjoin
