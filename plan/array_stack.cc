@@ -11,14 +11,16 @@
 namespace adjoin {
 namespace {
 
-// How far ahead of a step others may be that join it, as what it reads is kept so long. A step of
-// the GPT on one thread (AVX2, minima of interleaved rounds on a busy machine), apart and stacked:
-//           small f32       small f64       base f32    base f64    deep f32
-//   steps   52, 44          52, 44          52, 45      52, 48      232, 191
-//   ms      0.0814, 0.0809  0.1306, 0.1302  15.8, 15.7  33.5, 33.1  891, 893
-// Small steps gain what eight steps cost beyond their work. Of the large ones the difference is
-// within the noise, which was 3%.
+// How far ahead of a step others may be that join it, as what it reads is kept so long.
 constexpr size_t kMostSteps = 16;
+
+// Multiplications of a product that is stacked, unless forced. A step of the GPT on one thread
+// (AVX2, minima of interleaved runs), with products of any size stacked and none:
+//           small f32       small f64       base f32    base f64
+//   ms      0.0771, 0.0776  0.1284, 0.1294  15.5, 15.3  31.9, 31.6
+// Small steps (up to 65,536 multiplications) gain what eight steps cost beyond their work; for
+// large ones (12.6 million) the caches have forgotten what is read later than it was made.
+constexpr int64_t kMostMultiplications = int64_t{1} << 20;
 
 }  // namespace
 
@@ -36,7 +38,9 @@ bool ArrayCompiler::CanStack(const Pending& p) const {
   if (p.tiled >= 0 || IsOnce(p)) return false;
   if (p.region >= 0) return true;
   const ArrayNode& n = graph_.node(p.id);
-  return n.op == ArrayOp::kReduce || (n.op == ArrayOp::kContract && !ChecksMask(n));
+  if (n.op == ArrayOp::kReduce) return true;
+  return n.op == ArrayOp::kContract && !ChecksMask(n) &&
+         (options_.stack == RuleUse::kForce || CellsOf(n.space) <= kMostMultiplications);
 }
 
 bool ArrayCompiler::IsSameProduct(const Pending& p, const Pending& q, bool turned) {
