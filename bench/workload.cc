@@ -52,37 +52,6 @@ absl::Status Verify(Connection& connection, const Options& options,
   return absl::OkStatus();
 }
 
-// Statements that were run once and are right.
-class Timed {
- public:
-  static absl::StatusOr<Timed> Make(const Options& options, const Workload& workload);
-
-  // Runs for that long, once at least.
-  absl::Status Round(double seconds);
-  // What was measured so far.
-  Json Record(const std::string& name) const;
-  std::string Explain() const;
-
- private:
-  Timed(const Options& options, const Workload& workload, Connection connection)
-      : options_(options),
-        flops_(workload.flops),
-        reset_(workload.reset),
-        connection_(std::move(connection)) {}
-  absl::Status Prepare(const Workload& workload);
-  absl::Status RunOnce(Connection& connection, const Workload& workload);
-
-  Options options_;
-  double flops_;
-  std::function<absl::Status(Connection&)> reset_;
-  Connection connection_;
-  int64_t resident_before_ = 0;
-  std::optional<double> loss_;
-  std::vector<Prepared> prepared_;
-  double plan_ms_ = 0;
-  std::vector<double> times_;
-};
-
 // A session whose arithmetic stays in the type of the tables.
 absl::StatusOr<Connection> Connect(const api::Database& database, const Options& options) {
   Connection connection = database.Connect();
@@ -96,6 +65,38 @@ absl::StatusOr<Connection> Connect(const api::Database& database, const Options&
   }
   return connection;
 }
+
+// Milliseconds by kind of step, of the last run that was timed step by step; lines of EXPLAIN are
+// `  12: Kind ... (0.0123 ms)`, and what ran once a program is left out.
+Json ProfileOf(const std::string& explained) {
+  Json profile = Json::object();
+  for (absl::string_view line : absl::StrSplit(explained, '\n')) {
+    const std::pair<absl::string_view, absl::string_view> step =
+        absl::StrSplit(line, absl::MaxSplits(": ", 1));
+    int number = 0;
+    const size_t open = line.rfind('(');
+    if (!absl::SimpleAtoi(step.first, &number) || open == absl::string_view::npos ||
+        absl::StrContains(line, "  once"))
+      continue;
+    double ms = 0;
+    const absl::string_view time = line.substr(open + 1);
+    if (!absl::ConsumeSuffix(&line, " ms)") ||
+        !absl::SimpleAtod(time.substr(0, time.size() - 4), &ms))
+      continue;
+    const std::string kind(step.second.substr(0, step.second.find(' ')));
+    profile[kind] = profile.value(kind, 0.0) + ms;
+  }
+  return profile;
+}
+
+}  // namespace
+
+Timed::Timed(const Options& options, const Workload& workload, Connection connection)
+    : options_(options),
+      flops_(workload.flops),
+      reset_(workload.reset),
+      left_(workload.left),
+      connection_(std::move(connection)) {}
 
 absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& workload) {
   auto database = api::Database::Open({.threads = options.threads});
@@ -117,8 +118,11 @@ absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& worklo
       timed.loss_ = *loss;
     }
     if (absl::Status s = Verify(*checks, options, workload.before); !s.ok()) return s;
+    const int64_t tables = database->memory_used();
+    database->ResetPeak();
     if (absl::Status s = timed.Prepare(workload); !s.ok()) return s;
     if (absl::Status s = timed.RunOnce(*checks, workload); !s.ok()) return s;
+    timed.run_peak_bytes_ = database->memory_peak() - tables;
     if (absl::Status s = Verify(*checks, options, workload.after); !s.ok()) return s;
   }
   ResetResidentPeak();
@@ -175,27 +179,36 @@ std::string Timed::Explain() const {
   return out;
 }
 
-// Milliseconds by kind of step, of the last run that was timed step by step; lines of EXPLAIN are
-// `  12: Kind ... (0.0123 ms)`, and what ran once a program is left out.
-Json ProfileOf(const std::string& explained) {
-  Json profile = Json::object();
-  for (absl::string_view line : absl::StrSplit(explained, '\n')) {
-    const std::pair<absl::string_view, absl::string_view> step =
-        absl::StrSplit(line, absl::MaxSplits(": ", 1));
-    int number = 0;
-    const size_t open = line.rfind('(');
-    if (!absl::SimpleAtoi(step.first, &number) || open == absl::string_view::npos ||
-        absl::StrContains(line, "  once"))
-      continue;
-    double ms = 0;
-    const absl::string_view time = line.substr(open + 1);
-    if (!absl::ConsumeSuffix(&line, " ms)") ||
-        !absl::SimpleAtod(time.substr(0, time.size() - 4), &ms))
-      continue;
-    const std::string kind(step.second.substr(0, step.second.find(' ')));
-    profile[kind] = profile.value(kind, 0.0) + ms;
+api::Stats Timed::Counts() const {
+  api::Stats stats;
+  for (const Prepared& prepared : prepared_) {
+    const api::Stats of = prepared.stats();
+    stats.arena_bytes += of.arena_bytes;
+    stats.bytes_between_steps += of.bytes_between_steps;
+    stats.steps += of.steps;
+    stats.operators += of.operators;
+    stats.base_table_reads += of.base_table_reads;
   }
-  return profile;
+  return stats;
+}
+
+absl::StatusOr<std::vector<double>> Timed::Left() {
+  std::vector<double> values;
+  for (const Workload::Left& left : left_) {
+    auto result = connection_.Query(left.sql);
+    if (!result.ok()) return result.status();
+    const int column = result->rows.num_columns() - 1;
+    if (result->rows.column_type(column) == api::Type::kReal) {
+      auto cells = result->rows.column_data<float>(column);
+      if (!cells.ok()) return cells.status();
+      values.insert(values.end(), cells->begin(), cells->end());
+    } else {
+      auto cells = result->rows.column_data<double>(column);
+      if (!cells.ok()) return cells.status();
+      values.insert(values.end(), cells->begin(), cells->end());
+    }
+  }
+  return values;
 }
 
 Json Timed::Record(const std::string& name) const {
@@ -205,14 +218,7 @@ Json Timed::Record(const std::string& name) const {
   const double min_ms = sorted.front(), median_ms = sorted[sorted.size() / 2];
   const double gflops = flops_ / min_ms * 1e-6;
   const double peak = FmaPeak(options_.dtype == "f32" ? 4 : 8, options_.threads);
-  api::Stats stats;
-  for (const Prepared& prepared : prepared_) {
-    const api::Stats of = prepared.stats();
-    stats.arena_bytes += of.arena_bytes;
-    stats.steps += of.steps;
-    stats.operators += of.operators;
-    stats.base_table_reads += of.base_table_reads;
-  }
+  const api::Stats stats = Counts();
   Json record = {{"bench", name},
                  {"size", options_.size},
                  {"dtype", options_.dtype},
@@ -231,6 +237,8 @@ Json Timed::Record(const std::string& name) const {
   if (loss_.has_value()) record["loss"] = *loss_;
   return record;
 }
+
+namespace {
 
 // Answers lines of standard input with lines of JSON: `round SECONDS`, then `end`.
 absl::Status Serve(Timed& timed, const std::string& name) {

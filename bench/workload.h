@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "adjoin/connection.h"
+#include "adjoin/prepared.h"
 #include "gpt/gpt_data.h"
+#include "nlohmann/json.hpp"
 
 namespace adjoin::bench {
 
@@ -46,6 +49,41 @@ struct Workload {
     std::string name, sql;
   };
   std::vector<Left> left;
+};
+
+// A workload's statements, prepared, run once and found right.
+class Timed {
+ public:
+  static absl::StatusOr<Timed> Make(const Options& options, const Workload& workload);
+
+  // Runs for that long, once at least.
+  absl::Status Round(double seconds);
+  const std::vector<double>& times_ms() const { return times_; }
+  api::Stats Counts() const;  // of all statements
+  double plan_ms() const { return plan_ms_; }
+  // What preparing and the first run took at most, beside the tables.
+  int64_t run_peak_bytes() const { return run_peak_bytes_; }
+  // The values that the runs so far left, table by table.
+  absl::StatusOr<std::vector<double>> Left();
+  // What was measured so far.
+  nlohmann::ordered_json Record(const std::string& name) const;
+  std::string Explain() const;
+
+ private:
+  Timed(const Options& options, const Workload& workload, api::Connection connection);
+  absl::Status Prepare(const Workload& workload);
+  absl::Status RunOnce(api::Connection& connection, const Workload& workload);
+
+  Options options_;
+  double flops_;
+  std::function<absl::Status(api::Connection&)> reset_;
+  std::vector<Workload::Left> left_;
+  api::Connection connection_;
+  int64_t resident_before_ = 0, run_peak_bytes_ = 0;
+  std::optional<double> loss_;
+  std::vector<api::Prepared> prepared_;
+  double plan_ms_ = 0;
+  std::vector<double> times_;
 };
 
 // The grid tables `parameters`, with initial values from the stream that starts in `seed`.

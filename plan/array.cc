@@ -5,22 +5,11 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace adjoin {
 namespace {
-
-uint64_t HashOf(const ArrayNode& n) {
-  uint64_t h = absl::HashOf(static_cast<int>(n.op), static_cast<int>(n.type), n.shape, n.space,
-                            static_cast<int>(n.scalar), static_cast<int>(n.reduce), n.table_id,
-                            n.column, n.valid, n.guard, n.constant);
-  h = absl::HashOf(h, n.indexed, n.kept, n.origins);
-  for (const ArrayOperand& o : n.operands) h = absl::HashOf(h, o.array, o.axes);
-  h = absl::HashOf(h, n.stairs.array, n.stairs.axes);
-  return h;
-}
 
 // As SQL has them: NaN equals NaN and is above every number.
 bool Equal(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -122,12 +111,9 @@ int64_t CellsOf(const std::vector<int64_t>& extents) {
 int ArrayGraph::Add(ArrayNode n) {
   n.structural = CanEvaluate(n);
   for (const ArrayOperand& o : n.operands) n.structural &= node(o.array).structural;
-  std::vector<int>& bucket = by_hash_[HashOf(n)];
-  for (int id : bucket) {
-    if (node(id) == n) return id;
-  }
+  const int known = shared_.Find(nodes_, n);
+  if (known >= 0) return known;
   nodes_.push_back(std::move(n));
-  bucket.push_back(size() - 1);
   return size() - 1;
 }
 

@@ -14,6 +14,7 @@
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
 #include "ops/array_contract.h"
+#include "plan/array_share.h"
 #include "plan/mask_bands.h"
 
 namespace adjoin {
@@ -78,9 +79,11 @@ int64_t CellsOf(const std::vector<int64_t>& extents);
 
 class ArrayGraph {
  public:
+  explicit ArrayGraph(bool share = true) : shared_(share) {}
   const ArrayNode& node(int id) const { return nodes_[static_cast<size_t>(id)]; }
   int size() const { return static_cast<int>(nodes_.size()); }
-  int Add(ArrayNode node);  // the equal node's id, where there is one
+  int Add(ArrayNode node);  // the equal node's id, where there is one (array_share.h)
+  int found_again(int id) const { return shared_.found(id); }
   // Computes the array from other operands, all before it. No Add may follow.
   void Replace(int id, ArrayNode node) { nodes_[static_cast<size_t>(id)] = std::move(node); }
 
@@ -116,7 +119,7 @@ class ArrayGraph {
   Cells ReduceBands(const ArrayNode& n) const;
 
   std::vector<ArrayNode> nodes_;
-  absl::flat_hash_map<uint64_t, std::vector<int>> by_hash_;
+  SharedArrays shared_;
   mutable absl::flat_hash_map<int, Cells> evaluated_;
   mutable absl::flat_hash_map<int, Bands> bands_;                 // null: none
   mutable absl::flat_hash_map<int, Staircase> staircases_;        // of a mask's own axes

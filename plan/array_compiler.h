@@ -1,7 +1,7 @@
 // The passes of array_steps.h: what is stored, in which loops, in which tiles, by which
 // expressions, where. One object compiles one program; each pass reads what those before it have
-// left. Their files: array_storage, array_loops, array_tiles, array_stages, array_expressions,
-// array_steps.
+// left. Their files: array_storage (with the rules array_inline and array_store), array_loops,
+// array_tiles, array_work, array_stages, array_expressions, array_steps.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,15 @@
 #include "plan/array.h"
 #include "plan/array_regions.h"
 #include "plan/array_steps.h"
+#include "plan/step_cost.h"
 
 namespace adjoin {
 
 std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape);
+
+// Rough cost of one cell, in additions.
+inline constexpr int kTranscendental = 12;
+int AdditionsOf(ScalarOp op);
 
 class ArrayCompiler {
  public:
@@ -42,9 +47,15 @@ class ArrayCompiler {
   void FindReaders();
   void ChooseStored();
 
-  // A map is fused into its reader where that reads it once a cell, and recomputed where that is
-  // next to nothing.
-  bool Inlines(size_t id, int cost) const;
+  // Of a map of that cost: what fits neither memory nor a reader, then the rule that it is for.
+  bool IsStored(size_t id, int cost) const;
+  // One reader, which visits each cell once.
+  bool IsReadOnce(size_t id) const;
+  bool Inlines(int cost) const;  // of what is read once: inside its reader (array_inline.cc)
+  bool Stores(int cost) const;   // of what is read more than once (array_store.cc)
+
+  // Past this a fused expression spills its block registers out of L1.
+  static constexpr int kMostFusedCost = 400;
 
   // Inputs that are used as they lie; validity bitmaps are unpacked by a step.
   void AddInputs();
@@ -71,7 +82,8 @@ class ArrayCompiler {
     size_t row_loops = 0;                       // how many of them are rows
     int64_t outer = 1, reduced = 1, inner = 1;  // of a reduction over rows
     int tiled = -1;                             // the axis that it is tiled along
-    double load = 0;                            // of one that can be in a stage (array_stages.cc)
+    StepWork work;
+    double load = 0;  // of one that can be in a stage (array_stages.cc)
   };
   void Emit(const ArrayUnit& unit);
 
@@ -114,6 +126,25 @@ class ArrayCompiler {
   class Tiler;
   void FormTiles();
   void MakeLocal(int id, const TiledSteps& tiled);
+
+  // ---- Work: what is predicted of steps and rules (step_cost.h).
+
+  // The share of a mask's cells that a staircase keeps; 1 where it is none.
+  double KeptBy(const ArrayOperand& mask) const;
+  // Of an array's own operation over its space, whoever runs it.
+  StepWork OwnWork(int id) const;
+  // What computing a stored array takes cell by cell, with what is computed inside it. `seen`: what
+  // the step has computed already.
+  void AddWork(int id, StepWork& work, absl::flat_hash_set<int>& seen) const;
+  StepWork WorkOf(const Pending& p) const;
+  double CopyUs(int id, double times) const;  // its bytes, read or written that often
+  void NoteRules();
+  void NoteInline();
+  void NoteStore();
+  void NoteShare();
+  void NoteContractions();
+  void NoteTilesAndStages();
+  void Note(std::string_view rule, std::string did, double saved_us);
 
   // ---- Stages.
 
@@ -202,7 +233,7 @@ class ArrayCompiler {
   int step_number_;
   std::vector<bool> reached_, forced_, stored_, written_;
   std::vector<bool> once_;  // made of constants and parameters alone
-  std::vector<int> cost_;
+  std::vector<int> cost_;   // of maps, of a cell: in additions, with what is computed inside them
   std::vector<std::vector<int>> readers_;
   std::vector<ArrayOperand> read_cells_;  // by id
   ArrayPlan plan_;

@@ -24,17 +24,13 @@ constexpr double kMostLoad = 8;
 // enough of them to be alone.
 double ArrayCompiler::LoadOf(const Pending& p) const {
   if (p.tiled >= 0 || IsOnce(p)) return 0;
-  double load = 0;
-  if (p.region >= 0) {
-    const int64_t cells = CellsOf(plan_.regions[static_cast<size_t>(p.region)].extents);
-    load = static_cast<double>(cells) / FusedRows::kFewestCells;
-  } else {
+  double load = p.work.cells / FusedRows::kFewestCells;
+  if (p.region < 0) {
     const ArrayNode& n = graph_.node(p.id);
     const bool is_product = n.op == ArrayOp::kContract;
     if (is_product && ChecksMask(n)) return 0;
     if (!is_product && n.op != ArrayOp::kReduce && n.op != ArrayOp::kGather) return 0;
-    const auto cells = static_cast<double>(CellsOf(n.op == ArrayOp::kGather ? n.shape : n.space));
-    load = is_product ? 2 * cells / ContractStep::kFewestFlops : cells / FusedRows::kFewestCells;
+    if (is_product) load = 2 * p.work.cells / ContractStep::kFewestFlops;
   }
   return load < kMostLoad ? load : 0;
 }

@@ -40,9 +40,11 @@ ArrayProgram ArrayCompiler::Compile() {
   ChooseWritten();
   for (const ArrayUnit& unit : plan_.units) Emit(unit);
   FormTiles();
+  for (Pending& p : pending_) p.work = WorkOf(p);
   FormStages();
   LayOut();
   BuildSteps();
+  NoteRules();
   return std::move(program_);
 }
 
@@ -175,6 +177,7 @@ void ArrayCompiler::BuildSteps() {
     program_.once.push_back(IsOnce(p));
     program_.steps.push_back(BuildStep(p));
     for (int stored : p.stores) program_.steps.back()->written_bytes += BytesOf(stored);
+    program_.predicted_us.push_back(Microseconds(p.work, options_.costs));
     ++step_number_;
   }
   for (size_t id = 0; id < reached_.size(); ++id) {

@@ -38,6 +38,7 @@ struct ArrayConstant {
 
 struct ArrayProgram {
   std::vector<std::unique_ptr<Step>> steps;
+  std::vector<double> predicted_us;  // by step
   std::vector<bool> once;       // by step: what it stores depends on structure alone, and stays
   std::vector<Tiling> tilings;  // ascending; the steps of each tile by tile
   std::vector<Stage> stages;    // ascending
@@ -48,6 +49,7 @@ struct ArrayProgram {
   int64_t bytes_between_steps = 0;
   int base_reads = 0;  // input columns read, each step's counted
   int contractions = 0;
+  std::vector<RuleReport> rules;
 };
 
 // Steps that store every array of `roots`, numbered from `first_step`. The first `outputs` of them

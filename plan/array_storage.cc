@@ -6,10 +6,8 @@
 #include "plan/array_compiler.h"
 
 namespace adjoin {
-namespace {
 
-// Rough cost of one cell, in additions.
-int CostOf(ScalarOp op) {
+int AdditionsOf(ScalarOp op) {
   switch (op) {
     case ScalarOp::kAdd:
     case ScalarOp::kSubtract:
@@ -36,15 +34,11 @@ int CostOf(ScalarOp op) {
     case ScalarOp::kRound:
       return 4;
     default:
-      return 12;
+      return kTranscendental;
   }
 }
 
-// A map this cheap is computed again by each reader rather than stored: one write and read of a
-// cell that leaves L1 is 0.5 ns, an addition in a fused block 0.1 ns.
-constexpr int kRecomputeCost = 2;
-// Past this a fused expression spills its block registers out of L1.
-constexpr int kMostFusedCost = 400;
+namespace {
 
 // No expression is larger, whatever speaks for computing it again: expressions are built by
 // recursion.
@@ -94,7 +88,7 @@ void ArrayCompiler::ChooseStored() {
       stored_[id] = true;
       continue;
     }
-    int cost = CostOf(n.scalar);
+    int cost = AdditionsOf(n.scalar);
     bool once = true;
     for (const ArrayOperand& o : n.operands) {
       const size_t at = static_cast<size_t>(o.array);
@@ -104,18 +98,20 @@ void ArrayCompiler::ChooseStored() {
                       (op == ArrayOp::kMap && once_[at]));
     }
     once_[id] = once;
-    stored_[id] = forced_[id] || !Inlines(id, cost);
-    cost_[id] = stored_[id] ? 0 : cost;
+    stored_[id] = forced_[id] || IsStored(id, cost);
+    cost_[id] = cost;
   }
 }
 
-bool ArrayCompiler::Inlines(size_t id, int cost) const {
-  if (cost > kMostCost) return false;
-  if (BytesOf(static_cast<int>(id)) > options_.work_mem / kLargestStoredShare) return true;
-  if (once_[id]) return true;  // computed when its step is prepared
-  if (!options_.inline_maps) return false;
-  if (cost <= kRecomputeCost) return true;
-  if (readers_[id].size() != 1 || cost > kMostFusedCost) return false;
+bool ArrayCompiler::IsStored(size_t id, int cost) const {
+  if (cost > kMostCost) return true;
+  if (BytesOf(static_cast<int>(id)) > options_.work_mem / kLargestStoredShare) return false;
+  if (once_[id]) return false;  // computed when its step is prepared
+  return IsReadOnce(id) ? !Inlines(cost) : Stores(cost);
+}
+
+bool ArrayCompiler::IsReadOnce(size_t id) const {
+  if (readers_[id].size() != 1) return false;
   const ArrayNode& reader = graph_.node(readers_[id][0]);
   const int64_t loops = CellsOf(reader.op == ArrayOp::kReduce ? reader.space : reader.shape);
   return loops == CellsOf(graph_.node(static_cast<int>(id)).shape);

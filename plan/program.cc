@@ -96,7 +96,7 @@ class Builder {
 };
 
 void Builder::LowerGrids(const std::vector<NodeRef>& roots, GridSources sources) {
-  graph_ = {};
+  graph_ = ArrayGraph(options_.share);
   grid_.emplace(graph_, tables_, sources, budget_);
   if (!options_.grid) return;
   for (const NodeRef& node : TopologicalOrder(roots)) grid_->Lower(node);
@@ -304,6 +304,8 @@ absl::Status Builder::Build() {
   program_.once = std::move(arrays.once);
   program_.tilings = std::move(arrays.tilings);
   program_.stages = std::move(arrays.stages);
+  program_.rules = std::move(arrays.rules);
+  program_.predicted_us = std::move(arrays.predicted_us);
   for (const Provided& p : provided_) program_.steps.push_back(MaterializeStep(p, arrays));
 
   if (program_.in_place) {
@@ -349,6 +351,11 @@ absl::Status Builder::Build() {
     }
     program_.slot_nodes = rows.slot_nodes();
     program_.stats.base_table_reads += rows.num_base_table_reads();
+    const std::vector<NodeRef> nodes = TopologicalOrder(roots);
+    const auto products = std::count_if(nodes.begin(), nodes.end(), [](const NodeRef& node) {
+      return std::holds_alternative<SparseProduct>(node->op);
+    });
+    if (products > 0) program_.rules.push_back({"sparse", absl::StrCat(products, " products")});
   }
   for (const Provided& p : provided_) program_.slot_nodes.push_back({p.slot, p.node->id});
   for (const NodeRef& node : TopologicalOrder(roots)) {
@@ -367,6 +374,14 @@ absl::Status Builder::Build() {
   program_.stats.contractions = arrays.contractions;
   program_.stats.arena_bytes = arrays.arena_bytes;
   program_.stats.bytes_between_steps = arrays.bytes_between_steps;
+  int64_t scratch = 0, columns = 0;
+  for (const auto& step : program_.steps) {
+    program_.stats.bytes_written += step->written_bytes;
+    scratch = std::max(scratch, step->scratch_bytes());
+  }
+  for (const ColumnUpdate& update : program_.updates) columns += update.rows * WidthOf(update.type);
+  for (int64_t bytes : program_.result_bytes) columns += bytes;
+  program_.stats.estimated_peak_bytes = arrays.arena_bytes + scratch + columns;
   return absl::OkStatus();
 }
 

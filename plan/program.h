@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "engine/catalog.h"
 #include "ops/step.h"
 #include "plan/node.h"
+#include "plan/step_cost.h"
 
 namespace adjoin {
 
@@ -22,6 +24,8 @@ struct PlanOptions {
   bool grid = true;                   // array programs for Grid tables; off: everything on Rows
   bool contraction = true;            // recognise products
   bool inline_maps = true;            // fuse a map into its only reader
+  bool share = true;                  // equal subtrees are computed once
+  RuleUse store = RuleUse::kOn;       // maps that are read more than once reach memory
   RuleUse tile = RuleUse::kOn;        // steps that share large arrays run together, tile by tile
   RuleUse join_order = RuleUse::kOn;  // joins of Rows in the cheapest order
   RuleUse sparse = RuleUse::kOn;      // joins + SUM(product) of Rows as sparse products
@@ -30,6 +34,7 @@ struct PlanOptions {
       int64_t{256} << 20;  // bytes a stored intermediate may take before it is recomputed instead
   int64_t batch_rows = 1024;    // rows a batch (tests use 3)
   int64_t morsel_rows = 65536;  // rows a block
+  StepCosts costs;              // of reports alone
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
@@ -47,7 +52,14 @@ struct ProgramResult {
 struct ProgramStats {  // counts that tests and gates pin exactly
   int steps = 0, operators = 0, base_table_reads = 0, contractions = 0;
   int64_t arena_bytes = 0, bytes_between_steps = 0;
+  int64_t bytes_written = 0, estimated_peak_bytes = 0;  // of array steps
   double plan_ms = 0;
+};
+
+// What a rule did to a program.
+struct RuleReport {
+  std::string rule, did;                // "inline", "12 values inside their readers"
+  std::optional<double> saved_us = {};  // predicted, of a run; negative: it costs
 };
 
 class Program {
@@ -85,10 +97,12 @@ class Program {
   int64_t peak_bytes() const;
   int64_t spilled_bytes() const;
   struct StepReport {
-    std::string text;      // the kernel, its slots or shape, how it is run
-    StepMeasure measured;  // in the last run that was timed
+    std::string text;                    // the kernel, its slots or shape, how it is run
+    std::optional<double> predicted_us;  // of array steps
+    StepMeasure measured;                // in the last run that was timed
   };
   std::vector<StepReport> Steps() const;
+  const std::vector<RuleReport>& rules() const;  // that did something
 
   struct Impl;  // program_impl.h
 

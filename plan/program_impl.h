@@ -48,7 +48,9 @@ struct Program::Impl {
   std::vector<ColumnSwap> swaps;
   std::vector<int64_t> affected;
   ProgramStats stats;
-  std::vector<bool> once;  // steps that run once an arena
+  std::vector<RuleReport> rules;
+  std::vector<double> predicted_us;  // by step; the array steps alone, which come first
+  std::vector<bool> once;            // steps that run once an arena
   std::vector<Tiling> tilings;
   std::vector<Stage> stages;
   bool once_ran = false;

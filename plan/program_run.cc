@@ -350,6 +350,7 @@ void Program::ReleaseMemory(RunState& state) {
 
 const ProgramStats& Program::stats() const { return impl_->stats; }
 const std::vector<NodeRef>& Program::plans() const { return impl_->plans; }
+const std::vector<RuleReport>& Program::rules() const { return impl_->rules; }
 int64_t Program::peak_bytes() const { return impl_->peak_bytes; }
 int64_t Program::spilled_bytes() const { return impl_->spilled_bytes; }
 
@@ -366,6 +367,7 @@ std::vector<Program::StepReport> Program::Steps() const {
     for (const Stage& t : impl_->stages) {
       if (t.first < i && i < t.last) absl::StrAppend(&report.text, "  beside ", t.first);
     }
+    if (i < impl_->predicted_us.size()) report.predicted_us = impl_->predicted_us[i];
     if (i < impl_->measured.size()) report.measured = impl_->measured[i];
     reports.push_back(std::move(report));
   }

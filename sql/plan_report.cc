@@ -50,11 +50,20 @@ std::string ToText(const PlanReport& report, bool times) {
   absl::StrAppend(&out, "Program: ", stats.steps, " steps, ", stats.operators, " operators, ",
                   stats.base_table_reads, " base-table reads, ", stats.contractions,
                   " contractions, ", stats.bytes_between_steps, " bytes between steps, ",
-                  stats.arena_bytes, " bytes of arena",
+                  stats.arena_bytes, " bytes of arena, ", stats.bytes_written,
+                  " bytes written, estimated peak ", stats.estimated_peak_bytes, " bytes",
                   report.program->updates_in_place() ? ", in place" : "", "\n");
+  for (const RuleReport& rule : report.rules) {
+    absl::StrAppend(&out, "Rule ", rule.rule, ": ", rule.did);
+    if (rule.saved_us)
+      absl::StrAppendFormat(&out, "  (predicted saving %.4f ms)", *rule.saved_us / 1000);
+    absl::StrAppend(&out, "\n");
+  }
   const std::vector<Program::StepReport> steps = report.program->Steps();
   for (size_t i = 0; i < steps.size(); ++i) {
     absl::StrAppend(&out, "  ", i, ": ", steps[i].text);
+    if (steps[i].predicted_us)
+      absl::StrAppendFormat(&out, "  predicted %.4f ms", *steps[i].predicted_us / 1000);
     const StepMeasure& measured = steps[i].measured;
     if (times && measured.ms >= 0) {
       absl::StrAppendFormat(&out, "  (%.4f ms", measured.ms);
@@ -91,10 +100,16 @@ nlohmann::json ToJson(const PlanReport& report) {
     outputs.push_back({{"Node Id", plans[o]->id}, {"Sink", sink.empty() ? "Result" : sink}});
   }
   const ProgramStats& stats = report.program->stats();
-  nlohmann::json steps = nlohmann::json::array();
+  nlohmann::json rules = nlohmann::json::array(), steps = nlohmann::json::array();
+  for (const RuleReport& rule : report.rules) {
+    nlohmann::json of = {{"Rule", rule.rule}, {"Did", rule.did}};
+    if (rule.saved_us) of["Predicted Saving"] = *rule.saved_us / 1000;
+    rules.push_back(std::move(of));
+  }
   const std::vector<Program::StepReport> described = report.program->Steps();
   for (size_t i = 0; i < described.size(); ++i) {
     nlohmann::json step = {{"Step", i}, {"Kernel", described[i].text}};
+    if (described[i].predicted_us) step["Predicted Time"] = *described[i].predicted_us / 1000;
     if (report.profile != nullptr) {
       const StepMeasure& measured = described[i].measured;
       step["Start Time"] = measured.start_ms;
@@ -114,8 +129,11 @@ nlohmann::json ToJson(const PlanReport& report) {
                           {"Base-Table Reads", stats.base_table_reads},
                           {"Contractions", stats.contractions},
                           {"Bytes Between Steps", stats.bytes_between_steps},
+                          {"Bytes Written", stats.bytes_written},
                           {"Arena Bytes", stats.arena_bytes},
+                          {"Estimated Peak Bytes", stats.estimated_peak_bytes},
                           {"In Place", report.program->updates_in_place()}}},
+                        {"Rules", std::move(rules)},
                         {"Steps", std::move(steps)},
                         {"Planning Time", report.plan_ms}};
   if (report.profile == nullptr) return out;

@@ -21,6 +21,7 @@ struct PlanReport {
   std::vector<Stage> stages;       // the plan after each stage that changed it; the last one runs
   std::vector<std::string> sinks;  // what each of its outputs does with its rows; empty: a result
   const Program* program = nullptr;
+  std::vector<RuleReport> rules;                    // that did something
   absl::flat_hash_map<int, double> estimated_rows;  // by Node::id, where there are any
   const RunProfile* profile = nullptr;              // of a run with ANALYZE; null: none
   double plan_ms = 0;

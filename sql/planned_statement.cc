@@ -183,7 +183,7 @@ void PlannedStatement::AddStage(std::string_view heading, const Statement& state
 }
 
 PlanReport PlannedStatement::Report(const CatalogState* catalog, const RunProfile* profile) const {
-  PlanReport report{stages_, {}, program_.get(), {}, profile, plan_ms_};
+  PlanReport report{stages_, {}, program_.get(), program_->rules(), {}, profile, plan_ms_};
   if (report.stages.back().plans != program_->plans())
     report.stages.push_back({"Sparse products:", program_->plans()});
   for (const Statement::Output& output : statement_.outputs)

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "sql/cost_file.h"
 
 namespace adjoin {
 namespace {
@@ -89,6 +90,15 @@ absl::Status PlanRule(Text name, Text value, Settings* s) {
 absl::Status SpillRule(Text name, Text value, Settings* s) {
   return SetRule(name, value, s->spill);
 }
+absl::Status CostsFile(Text, Text value, Settings* s) {
+  StepCosts costs;
+  if (!value.empty()) {
+    ADJOIN_ASSIGN_OR_RETURN(costs, ReadCosts(std::string(value)));
+  }
+  s->plan.costs = costs;
+  s->costs_file = std::string(value);
+  return absl::OkStatus();
+}
 absl::Status TempDirectory(Text, Text value, Settings* s) {
   s->temp_directory = std::string(value);
   return absl::OkStatus();
@@ -129,6 +139,11 @@ constexpr Row kRows[] = {
                std::to_string(s.plan.batch_rows)),
     ADJOIN_ROW("adjoin.contraction", plan.contraction, PlanBool<&PlanOptions::contraction>,
                OnOff(s.plan.contraction)),
+    {"adjoin.costs", CostsFile, [](const Settings& s) { return s.costs_file; },
+     [](const Settings& defaults, Settings* s) {
+       s->costs_file = defaults.costs_file;
+       s->plan.costs = defaults.plan.costs;
+     }},
     ADJOIN_ROW("adjoin.float_promotion", weak_real, FloatPromotion,
                s.weak_real ? "weak" : "postgres"),
     ADJOIN_ROW("adjoin.grid", plan.grid, PlanBool<&PlanOptions::grid>, OnOff(s.plan.grid)),
@@ -138,10 +153,12 @@ constexpr Row kRows[] = {
                OnOffForce(s.plan.join_order)),
     ADJOIN_ROW("adjoin.morsel_rows", plan.morsel_rows, PlanRows<&PlanOptions::morsel_rows>,
                std::to_string(s.plan.morsel_rows)),
+    ADJOIN_ROW("adjoin.share", plan.share, PlanBool<&PlanOptions::share>, OnOff(s.plan.share)),
     ADJOIN_ROW("adjoin.sparse", plan.sparse, PlanRule<&PlanOptions::sparse>,
                OnOffForce(s.plan.sparse)),
     ADJOIN_ROW("adjoin.spill", spill, SpillRule, OnOffForce(s.spill)),
     ADJOIN_ROW("adjoin.stage", plan.stage, PlanRule<&PlanOptions::stage>, OnOffForce(s.plan.stage)),
+    ADJOIN_ROW("adjoin.store", plan.store, PlanRule<&PlanOptions::store>, OnOffForce(s.plan.store)),
     ADJOIN_ROW("adjoin.temp_directory", temp_directory, TempDirectory, s.temp_directory),
     ADJOIN_ROW("adjoin.tile", plan.tile, PlanRule<&PlanOptions::tile>, OnOffForce(s.plan.tile)),
     ADJOIN_ROW("adjoin.threads", threads, Threads, std::to_string(s.threads)),

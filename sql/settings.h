@@ -20,6 +20,7 @@ struct Settings {
   int threads = 1;               // adjoin.threads
   std::string temp_directory;    // adjoin.temp_directory; empty: runs write no files
   RuleUse spill = RuleUse::kOn;  // adjoin.spill
+  std::string costs_file;        // adjoin.costs: what plan.costs were read from; empty: built in
   int64_t lock_timeout_ms = 0;   // how long a write waits for another writer; 0: until cancelled
   std::map<std::string, std::string>
       others;  // accepted for clients' sake (client_encoding, ...), without effect

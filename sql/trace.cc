@@ -43,6 +43,7 @@ absl::Status Trace::Add(const PlannedStatement& planned, Clock::time_point start
     if (measured.ms < 0) continue;
     nlohmann::json args = {{"step", s}, {"bytes", measured.bytes}, {"partitions", measured.parts}};
     if (measured.rows >= 0) args["rows"] = measured.rows;
+    if (steps[s].predicted_us) args["predicted_ms"] = *steps[s].predicted_us / 1000;
     const auto after = std::chrono::duration_cast<Clock::duration>(Milliseconds(measured.start_ms));
     Write(steps[s].text, "step", ran + after, measured.ms, std::move(args));
   }

@@ -11,7 +11,11 @@
 #include "CLI/CLI.hpp"
 #include "adjoin/database.h"
 #include "adjoin/error.h"
+#include "calibrate.h"
+#include "engine/file.h"
+#include "engine/status.h"
 #include "shell.h"
+#include "sql/cost_file.h"
 #include "sql/settings.h"
 
 namespace {
@@ -24,6 +28,7 @@ struct Arguments {
   adjoin::OutputFormat format = adjoin::OutputFormat::kTable;
   std::vector<std::string> commands;
   std::vector<std::string> files;
+  std::string costs;  // of calibrate; empty: standard output
 };
 
 void Declare(CLI::App& app, Arguments& arguments) {
@@ -52,6 +57,9 @@ void Declare(CLI::App& app, Arguments& arguments) {
                  "run a file of SQL and leave (- is standard input); may come several times")
       ->option_text("FILE")
       ->allow_extra_args(false);
+  app.add_subcommand("calibrate",
+                     "measure what steps cost on this machine, for SET adjoin.costs = 'FILE'")
+      ->add_option("FILE", arguments.costs, "what to write (default: standard output)");
   app.footer(
       "Without -c and -f: reads statements from the terminal or standard input.\nExit code 1 after "
       "an error.");
@@ -104,6 +112,18 @@ int Run(const CLI::App& app, const Arguments& arguments) {
   return 0;
 }
 
+absl::Status Calibrate(const std::string& path) {
+  ADJOIN_ASSIGN_OR_RETURN(const adjoin::StepCosts costs, adjoin::MeasureCosts());
+  const std::string text = adjoin::CostsToJson(costs);
+  if (path.empty()) {
+    std::fputs(text.c_str(), stdout);
+    return absl::OkStatus();
+  }
+  ADJOIN_ASSIGN_OR_RETURN(const auto file, adjoin::OutputFile::Create(path));
+  ADJOIN_RETURN_IF_ERROR(file->Write(text));
+  return file->Commit();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -115,6 +135,11 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 1;
+  }
+  if (app.got_subcommand("calibrate")) {
+    const absl::Status done = Calibrate(arguments.costs);
+    if (!done.ok()) std::fputs(adjoin::api::FormatError(done).c_str(), stderr);
+    return done.ok() ? 0 : 1;
   }
   return Run(app, arguments);
 }

@@ -195,6 +195,8 @@ std::vector<Variant> AllVariants() {
       engine("grid_off", 1, {{"adjoin.grid", "off"}}),
       engine("contraction_off", 1, {{"adjoin.contraction", "off"}}),
       engine("inline_off", 1, {{"adjoin.inline", "off"}}),
+      engine("share_off", 1, {{"adjoin.share", "off"}, {"adjoin.store", "force"}}),
+      engine("store_off", 1, {{"adjoin.store", "off"}}),
       engine("tile_force", 1, {{"adjoin.tile", "force"}}),
       engine("grid_and_contraction_off", 1,
              {{"adjoin.grid", "off"}, {"adjoin.contraction", "off"}}),

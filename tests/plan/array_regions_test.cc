@@ -930,6 +930,7 @@ TEST(CompileArraysTest, RandomGraphsHaveTheirCells) {
           PlanOptions options;
           options.inline_maps = inline_maps;
           options.work_mem = work_mem;
+          options.store = static_cast<RuleUse>(seed % 3);
           options.tile = options.stage = use;
           graph.Check(options);
           if (testing::Test::HasFailure()) return;

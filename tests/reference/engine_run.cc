@@ -67,6 +67,10 @@ std::vector<EngineConfig> EngineConfigs() {
   add("grid off").grid = false;
   add("contraction off").contraction = false;
   add("inline off").inline_maps = false;
+  add("store off").store = RuleUse::kOff;
+  PlanOptions& stored = add("share off, store forced");
+  stored.share = false;
+  stored.store = RuleUse::kForce;
   add("tiles forced").tile = RuleUse::kForce;
   PlanOptions& plain = add("all off");
   plain.grid = plain.contraction = plain.inline_maps = false;

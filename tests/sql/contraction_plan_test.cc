@@ -21,7 +21,8 @@ std::string ProductsOf(const std::string& explain) {
   for (size_t at = explain.find(": Contract "); at != std::string::npos;
        at = explain.find(": Contract ", at + 1)) {
     const std::string line = explain.substr(at, explain.find('\n', at) - at);
-    for (char c : line.substr(line.find(" [", line.find("<-")))) {
+    const size_t shapes = line.find(" [", line.find("<-"));
+    for (char c : line.substr(shapes, line.rfind(']') + 1 - shapes)) {
       if (c == ']') out += out.empty() || out.back() == ' ' ? "" : "*";
       if (c == 'x' || (c >= '0' && c <= '9')) out += c;
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "plan/step_cost.h"
 #include "tests/sql/connection_fixture.h"
 
 namespace adjoin::api {
@@ -72,6 +73,107 @@ TEST_F(ExplainTest, ExplainAnalyzeCountsTheRowsOfEachNode) {
   EXPECT_EQ(planned.at("Scan[b]"), "40/-");
   EXPECT_THAT(Rows("EXPLAIN ANALYZE SELECT * FROM b WHERE h = 3"),
               HasSubstr("Filter[h = 3]  (1)  rows=10  actual=10\n"));
+}
+
+// A step of arrays of every rule: shared, inlined and stored values, products, sums into them.
+constexpr char kStep[] =
+    "WITH h AS (SELECT x.i, w.k, tanh(SUM(x.v * w.v)) AS v FROM x JOIN w ON w.j = x.j "
+    "GROUP BY x.i, w.k), l AS (SELECT SUM(v * v * exp(v)) AS y FROM h) "
+    "UPDATE w SET v = v - 0.1 * grad(l, v)";
+constexpr char kStepTables[] =
+    "CREATE TABLE x (i BIGINT, j BIGINT, v DOUBLE PRECISION, PRIMARY KEY (i, j));"
+    "CREATE TABLE w (j BIGINT, k BIGINT, v DOUBLE PRECISION, PRIMARY KEY (j, k));"
+    "INSERT INTO x SELECT i, j, 0.01 * (i + j) FROM generate_series(0, 39) AS a(i) "
+    "CROSS JOIN generate_series(0, 19) AS b(j);"
+    "INSERT INTO w SELECT j, k, 0.02 * (j - k) FROM generate_series(0, 19) AS a(j) "
+    "CROSS JOIN generate_series(0, 9) AS b(k);";
+
+TEST_F(ExplainTest, RulesSayWhatTheyDid) {
+  Run(kStepTables);
+  const std::string text = Rows(std::string("EXPLAIN ") + kStep);
+  for (const char* rule : {"share", "contraction", "inline", "store"})
+    EXPECT_THAT(text, HasSubstr(std::string("Rule ") + rule + ": ")) << rule;
+  EXPECT_THAT(text, HasSubstr("Rule contraction: 2 products  (predicted saving "));
+  EXPECT_THAT(text, HasSubstr(" 1 sums into products"));
+  EXPECT_THAT(text, HasSubstr(" bytes written, estimated peak "));
+  const nlohmann::json planned =
+      nlohmann::json::parse(Rows(std::string("EXPLAIN (FORMAT json) ") + kStep));
+  EXPECT_GT(planned.at("Program").at("Bytes Written"), 0);
+  EXPECT_GE(planned.at("Program").at("Estimated Peak Bytes"),
+            planned.at("Program").at("Arena Bytes"));
+  for (const nlohmann::json& rule : planned.at("Rules")) EXPECT_TRUE(rule.contains("Did")) << rule;
+  // Predicted times stand beside measured ones.
+  Run("SET adjoin.share = off; SET adjoin.inline = off; SET adjoin.contraction = off");
+  const nlohmann::json ran =
+      nlohmann::json::parse(Rows(std::string("EXPLAIN (ANALYZE, FORMAT json) ") + kStep));
+  for (const nlohmann::json& step : ran.at("Steps")) {
+    EXPECT_GT(step.at("Predicted Time"), 0.0) << step;
+    EXPECT_TRUE(step.contains("Time")) << step;
+  }
+  for (const nlohmann::json& rule : ran.at("Rules")) {
+    EXPECT_NE(rule.at("Rule"), "inline");
+    EXPECT_NE(rule.at("Rule"), "contraction");
+  }
+}
+
+std::string CostsFile(const std::string& text) {
+  const std::string path = ::testing::TempDir() + "/adjoin_costs.json";
+  std::ofstream(path) << text;
+  return path;
+}
+
+// Every constant the same: what takes longest is no longer what it was.
+std::string AllCosts(double value) {
+  nlohmann::json costs;
+  for (const StepCostField& field : kStepCostFields) costs[field.name] = value;
+  return costs.dump();
+}
+
+TEST_F(ExplainTest, CostsChangeNothingButWhatIsPredicted) {
+  const auto planned = [&] {
+    return nlohmann::json::parse(Rows(std::string("EXPLAIN (FORMAT json) ") + kStep));
+  };
+  Run(kStepTables);
+  const nlohmann::json before = planned();
+  Run("CREATE TABLE w0 AS SELECT * FROM w; " + std::string(kStep));
+  const std::string values = Rows("SELECT v FROM w ORDER BY j, k");
+  for (double value : {1e-9, 1e9}) {
+    Run("SET adjoin.costs = '" + CostsFile(AllCosts(value)) + "'");
+    Run("UPDATE w SET v = w0.v FROM w0 WHERE w0.j = w.j AND w0.k = w.k");
+    const nlohmann::json after = planned();
+    EXPECT_EQ(after.at("Program"), before.at("Program"));
+    ASSERT_EQ(after.at("Steps").size(), before.at("Steps").size());
+    for (size_t s = 0; s < after.at("Steps").size(); ++s) {
+      EXPECT_EQ(after["Steps"][s]["Kernel"], before["Steps"][s]["Kernel"]);
+      EXPECT_NE(after["Steps"][s]["Predicted Time"], before["Steps"][s]["Predicted Time"]);
+    }
+    Run(kStep);
+    EXPECT_EQ(Rows("SELECT v FROM w ORDER BY j, k"), values);
+  }
+  Run("RESET adjoin.costs");
+  EXPECT_EQ(Rows("SHOW adjoin.costs"), "\n");
+  EXPECT_EQ(planned().at("Steps"), before.at("Steps"));
+}
+
+TEST_F(ExplainTest, FilesWithoutCostsAreErrors) {
+  EXPECT_EQ(Error("SET adjoin.costs = '/no/such/costs.json'").substr(0, 5), "58P01");
+  nlohmann::json costs = nlohmann::json::parse(AllCosts(2));
+  const auto fault = [&](const std::string& text) -> std::string {
+    const auto set = connection_.Execute("SET adjoin.costs = '" + CostsFile(text) + "'");
+    return set.ok() ? "no error" : FormatError(set.status());
+  };
+  EXPECT_EQ(fault(costs.dump()), "no error");
+  EXPECT_THAT(fault("{"), HasSubstr("It is no JSON object."));
+  costs["tanh_ns"] = -1;
+  EXPECT_THAT(fault(costs.dump()), HasSubstr("\"tanh_ns\" is no positive number: -1"));
+  costs["tanh_ns"] = 1;
+  costs["luck"] = 1;
+  EXPECT_THAT(fault(costs.dump()), HasSubstr("\"luck\" is no cost."));
+  costs.erase("luck");
+  costs.erase("exp_ns");
+  EXPECT_THAT(fault(costs.dump()), HasSubstr("\"exp_ns\" is missing."));
+  EXPECT_EQ(Error("SET adjoin.costs = '" + CostsFile(costs.dump()) + "'").substr(0, 5), "22023");
+  EXPECT_THAT(Rows("SHOW adjoin.costs"), HasSubstr("adjoin_costs.json"));  // the last good one
 }
 
 TEST_F(ExplainTest, FirstRowsOfPartitionsAreFoundBeforeTheWindow) {

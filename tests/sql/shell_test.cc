@@ -214,6 +214,18 @@ TEST_F(ShellTest, NoticesGoToStandardError) {
             "NOTICE:  table \"t\" does not exist, skipping\n");
 }
 
+TEST_F(ShellTest, CalibrateWritesWhatAdjoinCostsReads) {
+  EXPECT_EQ(Run("calibrate costs.json").code, 0);
+  const std::string written = Read("costs.json");
+  EXPECT_THAT(written, HasSubstr("\"product_gflops_f32\": "));
+  const Outcome read = Run("-c \"SET adjoin.costs = 'costs.json'\" -c 'SHOW adjoin.costs'");
+  EXPECT_EQ(read.code, 0) << read.err;
+  EXPECT_THAT(read.out, HasSubstr("costs.json"));
+  const Outcome nowhere = Run("calibrate no/such/folder/costs.json");
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_THAT(nowhere.err, HasSubstr("No such file or directory"));
+}
+
 TEST_F(ShellTest, ChecksItsArguments) {
   EXPECT_EQ(Run("--threads 0").code, 1);
   EXPECT_EQ(Run("--nope").code, 1);
