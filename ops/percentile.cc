@@ -31,16 +31,17 @@ class Percentile final : public Accumulator {
   void Resize(int64_t groups) override { num_groups_ = groups; }
   void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
               int64_t n) override {
-    if (n > 0) share_ = *args[1].as<double>();
     const auto* x = args[0].as<double>();
+    const auto* share = args[1].as<double>();
     ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) {
+      share_ = share[r];
       codes_.push_back(CodeOf(x[r]) ^ flip_);
       groups_.push_back(static_cast<uint32_t>(g));
     });
   }
   void Merge(const Accumulator& other, const int64_t* map, int64_t) override {
     const auto& from = static_cast<const Percentile&>(other);
-    share_ = from.share_;
+    if (!from.codes_.empty()) share_ = from.share_;
     codes_.insert(codes_.end(), from.codes_.begin(), from.codes_.end());
     for (uint32_t g : from.groups_)
       groups_.push_back(map == nullptr ? g : static_cast<uint32_t>(map[g]));
@@ -95,7 +96,7 @@ class Percentile final : public Accumulator {
   }
 
   const uint64_t flip_;
-  double share_ = 0;
+  double share_ = 0;  // set where there are codes
   int64_t num_groups_ = 0;
   LargeVector<uint64_t> codes_;   // of the values that count
   LargeVector<uint32_t> groups_;  // of codes_
