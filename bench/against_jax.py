@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times one of our benchmarks and JAX's version of it in turn, after holding their results against each other.
 
-    bench/against_jax.py PROGRAM BENCH --size S --dtype f32|f64 --threads N [--rounds R] [--json]
+    bench/against_jax.py PROGRAM BENCH --size S --dtype f32|f64 --threads N [--budget BYTES] [--rounds R] [--json]
 
 Prints one line: what the program itself prints, and JAX's numbers as peer_*. `ratio` is our median over JAX's: below 1 we are
 faster. Exit code 1, and no time, where a result differs by more than the tolerance.
@@ -68,9 +68,11 @@ def differences(ours, jax, tolerance):
             yield f"{name}: differs by {worst:.3g}, {worst / scale:.3g} of its scale; the tolerance is {tolerance:g}"
 
 
-def compare(program, bench, size, dtype, threads, rounds):
+def compare(program, bench, size, dtype, threads, rounds, budget=None):
     """The record of `program` with JAX's numbers. Exits where the results differ."""
     options = ["--size", size, "--dtype", dtype, "--threads", str(threads)]
+    if budget is not None:  # svgd: of intermediates here, of a chunk's there
+        options += ["--budget", str(budget)]
     with tempfile.TemporaryDirectory() as scratch:
         ours_at, jax_at = pathlib.Path(scratch, "ours"), pathlib.Path(scratch, "jax")
         ours_at.mkdir()
@@ -100,13 +102,14 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("program")
     ap.add_argument("bench")
-    ap.add_argument("--size", required=True)
+    ap.add_argument("--size", "--n", required=True)
     ap.add_argument("--dtype", choices=["f32", "f64"], default="f64")
     ap.add_argument("--threads", type=int, default=1)
+    ap.add_argument("--budget", type=int, help="bytes of intermediates, of svgd")
     ap.add_argument("--rounds", type=int, default=12)
     ap.add_argument("--json", action="store_true", help="print one JSON line")
     args = ap.parse_args()
-    record = compare(args.program, args.bench, args.size, args.dtype, args.threads, args.rounds)
+    record = compare(args.program, args.bench, args.size, args.dtype, args.threads, args.rounds, args.budget)
     print(json.dumps(record) if args.json else "\n".join(f"{key}: {value}" for key, value in record.items()))
 
 

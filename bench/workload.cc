@@ -294,7 +294,7 @@ int Main(int argc, char** argv, const std::string& name, const std::string& size
   CLI::App app("Checks, then times, a prepared statement: " + name + ".");
   Options options;
   options.size = size;
-  app.add_option("--size", options.size, sizes)->capture_default_str();
+  app.add_option("--size,--n", options.size, sizes)->capture_default_str();
   app.add_option("--dtype", options.dtype, "f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
@@ -307,6 +307,10 @@ int Main(int argc, char** argv, const std::string& name, const std::string& size
                "print the program and the last run's times to stderr");
   app.add_flag("--serve", options.serve, "time in rounds, as standard input asks");
   app.add_option("--set", options.settings, "a setting of the session, NAME=VALUE");
+  app.add_option_function<std::string>(
+      "--budget",
+      [&](const std::string& bytes) { options.settings.push_back("work_mem=" + bytes + "B"); },
+      "bytes that an intermediate may take: work_mem");
   app.add_option("--results", options.results, "a folder for NPY files of the first run's results");
   CLI11_PARSE(app, argc, argv);
   if (absl::Status status = Run(options, name, make); !status.ok()) {

@@ -35,24 +35,29 @@ struct IndexedLoops {
 };
 
 // out[cell] = source[direct strides over the loops + positions * their strides], out dense over the
-// loops. In parts of its cells where they are many.
+// loops. In parts of its cells where they are many. `tiled`: indices of the outermost loop, along
+// which the step is tiled; REQUIRES: a position varies along it, or another loop is in it.
 class GatherStep final : public Step {
  public:
   GatherStep(TypeId type, std::vector<int64_t> loops, ArrayAddress source,
              std::vector<int64_t> direct, std::vector<ArrayIndex> indices, ArrayAddress out,
-             std::string label);
+             int64_t tiled, std::string label);
   absl::Status Run(RunState& state) const override;
   int64_t parts() const override { return parts_; }
   void RunPart(RunState& state, int64_t part, int slot) const override;
+  void RunTile(RunState& state, int64_t first, int64_t last) const override;
   std::string Describe() const override { return label_; }
 
  private:
+  struct Context;
+  void GatherRuns(const RunState& state, int64_t first, int64_t last) const;
   template <typename T>
   void Gather(const RunState& state, int64_t first, int64_t last) const;  // runs
 
   TypeId type_;
   IndexedLoops nest_;
   ArrayAddress source_, out_;
+  int64_t tiled_;
   std::string label_;
   int64_t parts_;
 };
@@ -60,7 +65,8 @@ class GatherStep final : public Step {
 // out (zeroed first, `out_cells` of them) at [direct strides + positions] += value over the loops,
 // in the loops' order. A loop with a direct stride is an axis of out of its own: parts have ranges
 // of one, so that each cell has the same sum however many they are. One part where there is none:
-// each would have to read all positions to find its own.
+// each would have to read all positions to find its own. Tiles are ranges of the outermost loop,
+// which has no direct stride then: tile after tile is the loops' order.
 class ScatterStep final : public Step {
  public:
   ScatterStep(TypeId type, std::vector<int64_t> loops, ArrayAddress value,
@@ -68,12 +74,20 @@ class ScatterStep final : public Step {
               std::vector<ArrayIndex> indices, ArrayAddress out, int64_t out_cells,
               std::string label);
   absl::Status Run(RunState& state) const override;
+  void RunTile(RunState& state, int64_t first, int64_t last) const override;
   std::string Describe() const override { return label_; }
 
  private:
   struct Context;
+  // What indices of the outermost loop, and of the cut one, add.
+  struct Range {
+    int64_t first, last;
+    int64_t length() const { return last - first; }
+  };
   template <typename T>
-  void Scatter(const RunState& state, int64_t first, int64_t last) const;  // along the cut loop
+  void Scatter(const RunState& state, Range outermost, Range cut) const;
+  void Zero(const RunState& state) const;
+  void Add(const RunState& state, Range outermost) const;
   static void ZeroPart(void* context, int64_t part, int slot);
   static void AddPart(void* context, int64_t part, int slot);
   bool cuts_runs() const { return cut_ == nest_.loops.size(); }
@@ -86,7 +100,7 @@ class ScatterStep final : public Step {
   int64_t value_run_stride_ = 0;
   int64_t out_cells_;
   std::string label_;
-  size_t cut_ = 0;  // the loop that parts have ranges of; past the last: the runs
+  size_t cut_ = 0;  // the loop that parts have ranges of; past the last: the runs, after all loops
   int64_t most_parts_ = 1;
 };
 

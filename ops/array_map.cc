@@ -144,13 +144,15 @@ void FusedRows::RunTile(RunState& state, int64_t first, int64_t last) const {
 
 struct FusedReduce::State final : StepState {
   std::vector<RowProgram::Worker> workers;
-  // By worker: one value a block of a long row, 8 bytes each in f32 too.
+  // By worker: the cells of a block of a long row that the program makes in more than one piece,
+  // and one value a block, 8 bytes each in f32 too.
   std::vector<std::vector<double>> blocks;
   std::vector<double> partial;  // by chunk: its output cells
 };
 
 FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, int64_t reduced,
-                         int64_t inner, RowProgram program, ArrayAddress output, std::string label)
+                         int64_t inner, RowProgram program, ArrayAddress output, int64_t tiled,
+                         std::string label)
     : number_(static_cast<size_t>(number)),
       reduction_(reduction),
       outer_(outer),
@@ -158,6 +160,7 @@ FusedReduce::FusedReduce(int number, ArrayReduction reduction, int64_t outer, in
       inner_(inner),
       program_(std::move(program)),
       output_(output),
+      tiled_(tiled),
       label_(std::move(label)),
       parts_(PartsFor(outer * reduced * inner)),
       chunks_(
@@ -171,26 +174,42 @@ absl::Status FusedReduce::Prepare(RunState& state) const {
   own->blocks.resize(own->workers.size());
   for (auto& worker : own->workers) ADJOIN_RETURN_IF_ERROR(program_.Prepare(state, worker));
   for (auto& blocks : own->blocks)
-    blocks.resize(static_cast<size_t>(reduced_ / program_.block_rows() + 2));
+    blocks.resize(
+        static_cast<size_t>(RowProgram::kBlockCells + reduced_ / RowProgram::kBlockCells + 2));
   if (chunks_ > 1) own->partial.resize(static_cast<size_t>(outer_ * chunks_ * inner_));
   state.step_states[number_] = std::move(own);
   return absl::OkStatus();
 }
 
-// Reduces cells [first, last) of the nest, whole rows of one outer cell, into `out`.
+// Reduces cells [first, last) of the nest, whole rows of one outer cell, into `out`. A block has
+// kBlockCells also where the program's registers leave room for fewer: how a sum is made does not
+// depend on what else is computed with it.
 template <typename T>
 void FusedReduce::RunChunk(const RunState& state, RowProgram::Worker& worker, int64_t first,
-                           int64_t last, T* out, T* blocks) const {
+                           int64_t last, T* out, T* block) const {
+  constexpr int64_t kBlock = RowProgram::kBlockCells;
   const int64_t length = program_.length();
   const int64_t step = program_.block_rows() * length;
-  int64_t count = 0;
+  T* sums = block + kBlock;
+  int64_t count = 0, held = 0;
   if (inner_ > 1) std::fill_n(out, inner_, Identity<T>(reduction_));
   for (int64_t at = first; at < last; at += step) {
     const int64_t n = std::min(step, last - at);
     program_.Run(state, worker, at / length, n / length);
     const T* x = reinterpret_cast<const T*>(program_.exposed(worker));
+    if (inner_ == 1 && n == kBlock) {
+      sums[count++] = ReduceRun(reduction_, x, n);
+      continue;
+    }
     if (inner_ == 1) {
-      blocks[count++] = ReduceRun(reduction_, x, n);
+      for (int64_t i = 0; i < n;) {
+        const int64_t taken = std::min(n - i, kBlock - held);
+        std::copy_n(x + i, taken, block + held);
+        i += taken;
+        held += taken;
+        if (held < kBlock) continue;
+        sums[count++] = ReduceRun(reduction_, block, std::exchange(held, 0));
+      }
       continue;
     }
     for (int64_t i = 0; i < n;) {
@@ -200,8 +219,8 @@ void FusedReduce::RunChunk(const RunState& state, RowProgram::Worker& worker, in
       i += run;
     }
   }
-  if (inner_ == 1)
-    *out = count == 0 ? Identity<T>(reduction_) : ReduceRun(reduction_, blocks, count);
+  if (held > 0) sums[count++] = ReduceRun(reduction_, block, held);
+  if (inner_ == 1) *out = count == 0 ? Identity<T>(reduction_) : ReduceRun(reduction_, sums, count);
 }
 
 template <typename T>
@@ -231,16 +250,15 @@ void WithReduced(TypeId type, F&& f) {
 }
 }  // namespace
 
-void FusedReduce::RunPart(RunState& state, int64_t part, int slot) const {
+void FusedReduce::RunChunks(RunState& state, int64_t begin, int64_t end, int slot) const {
   auto& own = static_cast<State&>(*state.step_states[number_]);
-  const int64_t chunks = outer_ * chunks_;
   WithReduced(program_.exposed_type(), [&](auto zero) {
     using T = decltype(zero);
     T* out = chunks_ > 1 ? reinterpret_cast<T*>(own.partial.data())
                          : reinterpret_cast<T*>(output_.In(state));
     T* blocks = reinterpret_cast<T*>(OfSlot(own.blocks, slot).data());
     RowProgram::Worker& worker = OfSlot(own.workers, slot);
-    for (int64_t i = chunks * part / parts_; i < chunks * (part + 1) / parts_; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
       const int64_t outer = i / chunks_, chunk = i % chunks_;
       const int64_t first = reduced_ * chunk / chunks_;
       const int64_t last = reduced_ * (chunk + 1) / chunks_;
@@ -248,6 +266,30 @@ void FusedReduce::RunPart(RunState& state, int64_t part, int slot) const {
                (outer * reduced_ + last) * inner_, out + i * inner_, blocks);
     }
   });
+}
+
+void FusedReduce::RunPart(RunState& state, int64_t part, int slot) const {
+  const int64_t chunks = outer_ * chunks_;
+  RunChunks(state, chunks * part / parts_, chunks * (part + 1) / parts_, slot);
+}
+
+struct FusedReduce::Context {
+  const FusedReduce* step;
+  RunState* state;
+  int64_t first, count, parts;
+};
+
+void FusedReduce::RunTile(RunState& state, int64_t first, int64_t last) const {
+  const int64_t cells = outer_ / tiled_, chunks = cells * chunks_;
+  Context context{this, &state, first * chunks, (last - first) * chunks,
+                  std::min(parts_, PartsFor((last - first) * cells * reduced_ * inner_))};
+  const auto run = [](void* of, int64_t part, int slot) {
+    const auto& [step, run_state, from, count, parts] = *static_cast<Context*>(of);
+    step->RunChunks(*run_state, from + count * part / parts, from + count * (part + 1) / parts,
+                    slot);
+  };
+  state.RunParts(context.parts, run, &context);
+  if (last == tiled_) Finish(state);
 }
 
 void FusedReduce::Finish(RunState& state) const {

@@ -41,20 +41,26 @@ class FusedRows final : public Step {
 // out[outer, inner] = reduction of the program's exposed cells over a nest [outer, reduced, inner].
 // With inner > 1 rows of `inner` cells are added in order; else contiguous values are reduced by
 // the 16-lane kernels, blocks of RowProgram::kBlockCells combined pairwise. Long reductions are cut
-// into chunks, combined in order: as many as follow from the extents.
+// into chunks, combined in order: as many as follow from the extents. `tiled`: indices of the
+// outermost loop, along which the step is tiled; 1: it is not. REQUIRES: it is one of `outer`
+// otherwise.
 class FusedReduce final : public Step {
  public:
   FusedReduce(int number, ArrayReduction reduction, int64_t outer, int64_t reduced, int64_t inner,
-              RowProgram program, ArrayAddress output, std::string label);
+              RowProgram program, ArrayAddress output, int64_t tiled, std::string label);
   absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
   int64_t parts() const override { return parts_; }
   void RunPart(RunState& state, int64_t part, int slot) const override;
+  void RunTile(RunState& state, int64_t first, int64_t last) const override;
   void Finish(RunState& state) const override;  // combines chunks
   std::string Describe() const override { return label_; }
 
  private:
   struct State;
+  struct Context;
+  // Chunks [first, last), numbered over all outer cells.
+  void RunChunks(RunState& state, int64_t first, int64_t last, int slot) const;
   template <typename T>
   void RunChunk(const RunState& state, RowProgram::Worker& worker, int64_t first, int64_t last,
                 T* out, T* blocks) const;
@@ -65,6 +71,7 @@ class FusedReduce final : public Step {
   int64_t outer_, reduced_, inner_;
   RowProgram program_;
   ArrayAddress output_;
+  int64_t tiled_;
   std::string label_;
   int64_t parts_, chunks_;
 };

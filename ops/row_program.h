@@ -62,7 +62,9 @@ class StridedCells {
   };
   template <typename F>
   void ForEachRun(int64_t first, int64_t n, F&& f) const;
-  std::vector<Loop> loops_;  // none: one element, or the empty nest
+  bool ReadRepeated(const std::byte* array, int64_t width, int64_t first, int64_t n,
+                    std::byte* out) const;  // false: it is not of that form
+  std::vector<Loop> loops_;                 // none: one element, or the empty nest
 };
 
 // Immutable; what a run needs is in a Worker, one a task slot.

@@ -46,7 +46,7 @@ enum class ArrayOp : uint8_t {
               // minus origins[j]
   kScatter,   // adds operand 0's cells into zeros: output axis a comes from iteration axis
               // `kept[a]`, or from operand -kept[a] minus origins[-kept[a]-1]
-  kSlice,     // operand 0 from `origins` on: a view
+  kSlice,     // operand 0 from `origins` on, without the axes that it runs along none with: a view
 };
 enum class ReduceOp : uint8_t { kSum, kMax, kMin, kAny, kAll };
 
@@ -72,6 +72,7 @@ struct ArrayNode {
   double scale = 1;
   bool adds = false;
   bool structural = false;  // depends on nothing but extents and constants
+  int copy = 0;             // of several computations of one value (array_recompute.h), which
   friend bool operator==(const ArrayNode&, const ArrayNode&) = default;
 };
 

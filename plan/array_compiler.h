@@ -41,6 +41,11 @@ class ArrayCompiler {
 
   ArrayProgram Compile();
 
+  // A map of more than work_mem / 8 (32 MiB) is computed again in each reader's blocks and never
+  // written: all pairs of a few thousand points stay in cache that way. Nor is more than that kept
+  // of what is gathered (array_rewrites.h).
+  static constexpr int64_t kLargestStoredShare = 8;
+
  private:
   // ---- What is stored.
 
@@ -213,6 +218,7 @@ class ArrayCompiler {
 
   void BuildSteps();
   std::unique_ptr<Step> BuildStep(Pending& p);
+  static int64_t TiledExtent(const Pending& p, const std::vector<int64_t>& space);
   std::string ShapeOf(int id) const;
   std::unique_ptr<Step> BuildRows(const Pending& p, const ArrayRegion& region);
   std::string Label(std::string_view kind, const std::string& shape, const Pending& p) const;
@@ -234,6 +240,7 @@ class ArrayCompiler {
   std::vector<bool> reached_, forced_, stored_, written_;
   std::vector<bool> once_;  // made of constants and parameters alone
   std::vector<int> cost_;   // of maps, of a cell: in additions, with what is computed inside them
+  std::vector<int> gathered_axes_;  // by array (array_rewrites.h): it is large, and made by tiles
   std::vector<std::vector<int>> readers_;
   std::vector<ArrayOperand> read_cells_;  // by id
   ArrayPlan plan_;

@@ -13,6 +13,7 @@
 #include "ops/array_map.h"
 #include "ops/unpack_validity.h"
 #include "plan/array_compiler.h"
+#include "plan/array_rewrites.h"
 
 namespace adjoin {
 namespace {
@@ -52,8 +53,14 @@ const std::vector<int64_t>& ArrayCompiler::StridesOf(int id) {
   auto it = strides_.find(id);
   if (it != strides_.end()) return it->second;
   const ArrayNode& n = graph_.node(id);
-  std::vector<int64_t> s =
-      n.op == ArrayOp::kSlice ? StridesOf(n.operands[0].array) : DenseStrides(n.shape);
+  std::vector<int64_t> s = DenseStrides(n.shape);
+  if (n.op == ArrayOp::kSlice) {
+    const std::vector<int64_t>& whole = StridesOf(n.operands[0].array);
+    for (size_t k = 0; k < whole.size(); ++k) {
+      const int axis = n.operands[0].axes[k];
+      if (axis >= 0) s[static_cast<size_t>(axis)] = whole[k];
+    }
+  }
   return strides_.emplace(id, std::move(s)).first->second;
 }
 
@@ -200,9 +207,9 @@ std::unique_ptr<Step> ArrayCompiler::BuildStep(Pending& p) {
                                               CellsOf(n.shape), AddressOf(p.id),
                                               absl::StrCat("UnpackValidity ", shape));
     case ArrayOp::kReduce:
-      return std::make_unique<FusedReduce>(step_number_, static_cast<ArrayReduction>(n.reduce),
-                                           p.outer, p.reduced, p.inner, BuildReduction(p),
-                                           AddressOf(p.id), Label("Reduce", shape, p));
+      return std::make_unique<FusedReduce>(
+          step_number_, static_cast<ArrayReduction>(n.reduce), p.outer, p.reduced, p.inner,
+          BuildReduction(p), AddressOf(p.id), TiledExtent(p, n.space), Label("Reduce", shape, p));
     case ArrayOp::kContract:
       ++program_.contractions;
       return BuildContract(p, n, shape);
@@ -212,6 +219,11 @@ std::unique_ptr<Step> ArrayCompiler::BuildStep(Pending& p) {
       ADJOIN_DCHECK(n.op == ArrayOp::kScatter);
       return BuildScatter(p, n, shape);
   }
+}
+
+// Indices of the axis that the step is tiled along; 1: it is not tiled.
+int64_t ArrayCompiler::TiledExtent(const Pending& p, const std::vector<int64_t>& space) {
+  return p.tiled < 0 ? 1 : space[static_cast<size_t>(p.tiled)];
 }
 
 std::string ArrayCompiler::ShapeOf(int id) const {
@@ -225,8 +237,7 @@ std::unique_ptr<Step> ArrayCompiler::BuildRows(const Pending& p, const ArrayRegi
   std::vector<std::string> shapes;
   for (int stored : p.stores) shapes.push_back(ShapeOf(stored));
   return std::make_unique<FusedRows>(
-      step_number_, BuildRegion(p, region),
-      p.tiled < 0 ? 1 : region.extents[static_cast<size_t>(p.tiled)],
+      step_number_, BuildRegion(p, region), TiledExtent(p, region.extents),
       Label(reduces ? "Rows" : "Map", absl::StrJoin(shapes, " "), p));
 }
 
@@ -306,9 +317,10 @@ std::unique_ptr<Step> ArrayCompiler::BuildGather(const Pending& p, const ArrayNo
   const std::vector<int64_t>& source = StridesOf(n.operands[0].array);
   std::vector<int64_t> strides;
   for (int axis : n.indexed) strides.push_back(source[static_cast<size_t>(axis)]);
-  return std::make_unique<GatherStep>(
-      n.type, n.shape, AddressOf(n.operands[0].array), Along(n.operands[0], n.shape.size()),
-      BuildIndices(n, n.shape.size(), strides), AddressOf(p.id), Label("Gather", shape, p));
+  return std::make_unique<GatherStep>(n.type, n.shape, AddressOf(n.operands[0].array),
+                                      Along(n.operands[0], n.shape.size()),
+                                      BuildIndices(n, n.shape.size(), strides), AddressOf(p.id),
+                                      TiledExtent(p, n.shape), Label("Gather", shape, p));
 }
 
 std::unique_ptr<Step> ArrayCompiler::BuildScatter(const Pending& p, const ArrayNode& n,
@@ -328,9 +340,47 @@ std::unique_ptr<Step> ArrayCompiler::BuildScatter(const Pending& p, const ArrayN
                                        CellsOf(n.shape), Label("Scatter", shape, p));
 }
 
+namespace {
+
+// The arrays of a graph, where they have been rewritten; else the graph's own.
+const ArrayGraph& GraphOf(const std::optional<RewrittenArrays>& rewritten,
+                          const ArrayGraph& graph) {
+  return rewritten ? rewritten->graph : graph;
+}
+
+std::vector<int> Renumbered(const std::optional<RewrittenArrays>& rewritten,
+                            std::vector<int> roots) {
+  if (!rewritten) return roots;
+  for (int& root : roots) root = rewritten->ids[static_cast<size_t>(root)];
+  return roots;
+}
+
+// Views by the numbers that arrays had before.
+void NumberBack(const std::optional<RewrittenArrays>& rewritten, ArrayProgram& program) {
+  if (!rewritten) return;
+  absl::flat_hash_map<int, ArrayView> views;
+  for (size_t id = 0; id < rewritten->ids.size(); ++id) {
+    const auto view = program.views.find(rewritten->ids[id]);
+    if (view != program.views.end()) views.emplace(static_cast<int>(id), view->second);
+  }
+  program.views = std::move(views);
+}
+
+}  // namespace
+
 ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots, size_t outputs,
                            const PlanOptions& options, int first_step) {
-  return ArrayCompiler(graph, roots, outputs, options, first_step).Compile();
+  const auto unrolled = UnrollSums(graph, roots);
+  const ArrayGraph& sums = GraphOf(unrolled, graph);
+  const std::vector<int> sum_roots = Renumbered(unrolled, roots);
+  const auto recomputed =
+      RecomputeGathered(sums, sum_roots, options.work_mem / ArrayCompiler::kLargestStoredShare);
+  const std::vector<int> compiled = Renumbered(recomputed, sum_roots);
+  ArrayProgram program =
+      ArrayCompiler(GraphOf(recomputed, sums), compiled, outputs, options, first_step).Compile();
+  NumberBack(recomputed, program);
+  NumberBack(unrolled, program);
+  return program;
 }
 
 }  // namespace adjoin

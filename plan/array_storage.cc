@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plan/array_compiler.h"
+#include "plan/array_rewrites.h"
 
 namespace adjoin {
 
@@ -44,10 +45,6 @@ namespace {
 // recursion.
 constexpr int kMostCost = 4000;
 
-// A map of more than work_mem / 8 (32 MiB) is computed again in each reader's blocks and never
-// written: all pairs of a few thousand points stay in cache that way.
-constexpr int64_t kLargestStoredShare = 8;
-
 }  // namespace
 
 void ArrayCompiler::FindReaders() {
@@ -73,6 +70,7 @@ void ArrayCompiler::FindReaders() {
 }
 
 void ArrayCompiler::ChooseStored() {
+  gathered_axes_ = GatheredAxes(graph_, roots_);
   stored_.assign(reached_.size(), false);
   cost_.assign(reached_.size(), 0);
   once_.assign(reached_.size(), false);
@@ -105,7 +103,9 @@ void ArrayCompiler::ChooseStored() {
 
 bool ArrayCompiler::IsStored(size_t id, int cost) const {
   if (cost > kMostCost) return true;
-  if (BytesOf(static_cast<int>(id)) > options_.work_mem / kLargestStoredShare) return false;
+  const bool by_tile = options_.tile != RuleUse::kOff && gathered_axes_[id] >= 0;
+  if (!by_tile && BytesOf(static_cast<int>(id)) > options_.work_mem / kLargestStoredShare)
+    return false;
   if (once_[id]) return false;  // computed when its step is prepared
   return IsReadOnce(id) ? !Inlines(cost) : Stores(cost);
 }

@@ -1,7 +1,10 @@
 // Which steps run together tile by tile, so that arrays too large for a cache are never stored
-// whole: scores, weights and their cotangents of a long attention exist for some queries at a time.
+// whole: scores, weights and their cotangents of a long attention exist for some queries at a time,
+// and what the pairs of a list gather, for some pairs.
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -21,12 +24,18 @@ constexpr int64_t kFewestBytes = int64_t{4} << 20;
 // in f64, cut along its batch, saves 13 MB and 3.2 to 1, and takes 2% longer.
 constexpr double kLeastGain = 3.3;
 
+// Where no product has rows along the tiled axis: what members store of a tile, which is to stay in
+// a core's own cache.
+constexpr int64_t kTileBytes = int64_t{256} << 10;
+
 // Rows of a product in a tile: whole blocks of a staircase. With 48 and 192 attention over 2048
 // positions takes 31.5 and 30.4 ms instead of 29.8.
 constexpr int64_t kTileRows = 96;
 
-// How far ahead of a step others may be that join it.
+// How far ahead of a member others may be that join it.
 constexpr size_t kMostSteps = 16;
+// From what a list of pairs gathers on: a step of SVGD's gradient is one tiling of 22.
+constexpr size_t kMostListSteps = 48;
 
 // Tiles that a test forces, as its arrays are small.
 constexpr int64_t kForcedTiles = 3;
@@ -36,11 +45,13 @@ constexpr int64_t kPageBytes = 4096, kLineBytes = 64;
 }  // namespace
 
 // Grows from one step: takes in what reads its rows, and what reads theirs, while all run along one
-// axis.
+// axis; and what makes rows of theirs from small arrays (gathers by the pairs of a list).
 class ArrayCompiler::Tiler {
  public:
   explicit Tiler(ArrayCompiler& compiler) : c_(compiler) {
-    for (const Pending& p : c_.pending_) {
+    for (size_t s = 0; s < c_.pending_.size(); ++s) {
+      const Pending& p = c_.pending_[s];
+      for (int id : p.stores) producer_[id] = s;
       for (int id : p.reads) {
         std::vector<int>& readers = readers_[c_.Owner(id)];
         if (readers.empty() || readers.back() != p.stores[0]) readers.push_back(p.stores[0]);
@@ -53,18 +64,21 @@ class ArrayCompiler::Tiler {
     grown_ = {};
     finished_.clear();
     member_stores_.clear();
+    first_ = first;
     TiledSteps best;
     int64_t most = 0;
     if (!Expands(c_.pending_[first])) return best;
     if (!Join(first, Outermost(c_.pending_[first]))) return best;
-    const size_t last = std::min(c_.pending_.size(), first + kMostSteps);
-    for (size_t s = first + 1; s < last; ++s) {
+    const size_t window = IsOfList(c_.pending_[first]) ? kMostListSteps : kMostSteps;
+    size_t last = first + window;
+    for (size_t s = first + 1; s < std::min(c_.pending_.size(), last); ++s) {
       const Pending& p = c_.pending_[s];
       if (!Depends(p)) continue;
-      if (!Join(s, AxisOf(p))) {
+      if (!JoinFed(s)) {
         finished_.insert(p.stores.begin(), p.stores.end());
         continue;
       }
+      if (window == kMostListSteps) last = s + window;
       ChooseTile();
       const int64_t saved = Saved();
       if (saved > most) most = saved, best = grown_;
@@ -75,13 +89,29 @@ class ArrayCompiler::Tiler {
  private:
   const std::vector<int64_t>& SpaceOf(const Pending& p) const {
     if (p.region >= 0) return c_.plan_.regions[static_cast<size_t>(p.region)].extents;
-    return c_.graph_.node(p.id).space;
+    const ArrayNode& n = c_.graph_.node(p.id);
+    return n.op == ArrayOp::kGather ? n.shape : n.space;
   }
-  bool IsContract(const Pending& p) const {
-    return p.region < 0 && c_.graph_.node(p.id).op == ArrayOp::kContract;
+  bool Is(const Pending& p, ArrayOp op) const {
+    return p.region < 0 && c_.graph_.node(p.id).op == op;
   }
+  // A gather by the positions of a list, along which it can be tiled. With gathers of an embedding
+  // in tiles a step of GPT base is one tiling along its batch, and takes 5% (f32) to 15% (f64)
+  // longer.
+  bool IsOfList(const Pending& p) const {
+    if (!Is(p, ArrayOp::kGather)) return false;
+    const bool forced = c_.options_.tile == RuleUse::kForce;
+    return forced ? c_.graph_.node(p.id).operands[1].VariesAlong(Outermost(p))
+                  : c_.gathered_axes_[static_cast<size_t>(p.id)] >= 0;
+  }
+  bool IsContract(const Pending& p) const { return Is(p, ArrayOp::kContract); }
+  // All indices of the axis add to the same cells.
   bool IsSummed(const Pending& p, int axis) const {
-    return IsContract(p) && static_cast<size_t>(axis) >= c_.graph_.node(p.id).shape.size();
+    if (p.region >= 0) return false;
+    const ArrayNode& n = c_.graph_.node(p.id);
+    if (n.op == ArrayOp::kScatter)
+      return std::find(n.kept.begin(), n.kept.end(), axis) == n.kept.end();
+    return n.op == ArrayOp::kContract && static_cast<size_t>(axis) >= n.shape.size();
   }
 
   // Stores more than it reads, as the scores of an attention are to queries and keys.
@@ -90,7 +120,7 @@ class ArrayCompiler::Tiler {
     for (int id : p.stores) stored = std::max(stored, c_.BytesOf(id));
     for (int id : p.reads) read = std::max(read, c_.BytesOf(id));
     return c_.options_.tile == RuleUse::kForce ||
-           (stored > read && stored >= kFewestBytes / static_cast<int64_t>(kMostSteps));
+           (stored > read && stored >= kFewestBytes / kMostParts);
   }
 
   bool Depends(const Pending& p) const {
@@ -102,11 +132,18 @@ class ArrayCompiler::Tiler {
 
   // The outermost loop of a step and of all that it stores; -1: none.
   int Outermost(const Pending& p) const {
-    const size_t loops = p.region >= 0   ? p.row_loops
-                         : IsContract(p) ? c_.graph_.node(p.id).shape.size()
-                                         : 0;
+    size_t loops = 0;
+    const bool is_reduce = Is(p, ArrayOp::kReduce);
+    if (p.region >= 0) {
+      loops = p.row_loops;
+    } else if (IsContract(p) || Is(p, ArrayOp::kGather)) {
+      loops = c_.graph_.node(p.id).shape.size();
+    } else if (is_reduce && p.outer >= kMostParts) {  // fewer are cut along what is reduced
+      const auto kept = static_cast<int>(c_.graph_.node(p.id).shape.size());
+      while (loops < p.loops.size() && p.loops[loops] < kept) ++loops;
+    }
     for (size_t i = 0; i < loops; ++i) {
-      const int axis = p.region >= 0 ? p.loops[i] : static_cast<int>(i);
+      const int axis = p.region >= 0 || is_reduce ? p.loops[i] : static_cast<int>(i);
       if (SpaceOf(p)[static_cast<size_t>(axis)] != 1) return axis;
     }
     return -1;
@@ -114,6 +151,7 @@ class ArrayCompiler::Tiler {
 
   int OutermostSummed(const Pending& p) const {
     const ArrayNode& n = c_.graph_.node(p.id);
+    if (n.op == ArrayOp::kScatter) return 0;
     size_t axis = n.shape.size();
     while (axis + 1 < n.space.size() && n.space[axis] == 1) ++axis;
     return static_cast<int>(axis);
@@ -123,8 +161,8 @@ class ArrayCompiler::Tiler {
   template <typename F>
   void ForEachRead(const Pending& p, F&& f) const {
     if (p.region < 0) {
-      for (const ArrayOperand& o : c_.graph_.node(p.id).operands)
-        f(ArrayOperand{c_.Held(o.array), o.axes});
+      for (const ArrayOperand& leaf : c_.plan_.leaves[static_cast<size_t>(p.id)])
+        f(ArrayOperand{c_.Held(leaf.array), leaf.axes});
       return;
     }
     const ArrayRegion& region = c_.plan_.regions[static_cast<size_t>(p.region)];
@@ -145,22 +183,86 @@ class ArrayCompiler::Tiler {
       agrees = agrees && !finished_.contains(owner);
       const auto it = grown_.axis_of.find(owner);
       if (it == grown_.axis_of.end()) return;
-      const int here = owner == o.array ? o.axes[static_cast<size_t>(it->second)] : -1;
+      const int own = AxisOfView(o.array, it->second);
+      const int here = own >= 0 ? o.axes[static_cast<size_t>(own)] : -1;
       agrees = agrees && here >= 0 && (axis < 0 || axis == here);
       axis = here;
     });
     return agrees ? axis : -1;
   }
 
+  // The axis of an array that its owner's runs along, from the first index to the last; -1: none.
+  int AxisOfView(int id, int owners) const {
+    const ArrayNode& n = c_.graph_.node(id);
+    if (n.op != ArrayOp::kSlice) return owners;
+    const int below = AxisOfView(n.operands[0].array, owners);
+    if (below < 0) return -1;
+    const auto at = static_cast<size_t>(below);
+    const int axis = n.operands[0].axes[at];
+    const bool whole = axis >= 0 && n.shape[static_cast<size_t>(axis)] ==
+                                        c_.graph_.node(n.operands[0].array).shape[at];
+    return whole ? axis : -1;
+  }
+
+  // Makes step `s` a member, after what feeds it. Leaves things as they were where it cannot be.
+  bool JoinFed(size_t s) {
+    const auto before = std::tuple(grown_, finished_, member_stores_);
+    TakeFeeders(s);
+    TakeBetween(s);
+    const bool in_order = std::all_of(grown_.members.begin(), grown_.members.end(),
+                                      [&](const std::pair<size_t, int>& member) {
+                                        return !c_.Reads(c_.pending_[member.first], finished_);
+                                      });
+    if (in_order && Join(s, AxisOf(c_.pending_[s]))) return true;
+    std::tie(grown_, finished_, member_stores_) = before;
+    return false;
+  }
+
+  // Makes members of the steps before `s` that make what it reads of small arrays.
+  void TakeFeeders(size_t s) {
+    for (int id : c_.pending_[s].reads) {
+      const auto producer = producer_.find(c_.Owner(id));
+      if (producer != producer_.end()) Feeds(producer->second, s);
+    }
+  }
+
+  // Whether a step is a member, if need be from now on: `reader` reads what it stores.
+  bool Feeds(size_t s, size_t reader) {
+    if (s <= first_ || s >= reader) return s == first_;
+    if (grown_.members.contains(s)) return true;
+    const Pending& p = c_.pending_[s];
+    bool is_fed = Is(p, ArrayOp::kGather) || Expands(p);
+    for (int id : p.reads) {
+      const auto producer = producer_.find(c_.Owner(id));
+      if (producer != producer_.end()) is_fed |= Feeds(producer->second, s);
+    }
+    return is_fed && Join(s, Depends(p) ? AxisOf(p) : Outermost(p));
+  }
+
+  // Steps before `s` that read arrays of new members: members, too, or they run after the last
+  // tile.
+  void TakeBetween(size_t s) {
+    for (size_t members = 0; members != grown_.members.size();) {
+      members = grown_.members.size();
+      for (size_t t = first_ + 1; t < s; ++t) {
+        const Pending& p = c_.pending_[t];
+        if (grown_.members.contains(t) || finished_.contains(p.stores[0]) || !Depends(p)) continue;
+        TakeFeeders(t);
+        if (!Join(t, AxisOf(p))) finished_.insert(p.stores.begin(), p.stores.end());
+      }
+    }
+  }
+
   // Makes a step a member, tiled along an axis of its own, if it can be.
   bool Join(size_t s, int axis) {
     const Pending& p = c_.pending_[s];
-    if (axis < 0 || (p.region < 0 && !IsContract(p)) || c_.IsOnce(p)) return false;
+    if (axis < 0 || c_.IsOnce(p)) return false;
     const int64_t extent = SpaceOf(p)[static_cast<size_t>(axis)];
     if (grown_.members.empty()) grown_.extent = extent;
     const bool summed = IsSummed(p, axis);
     if (extent != grown_.extent || axis != (summed ? OutermostSummed(p) : Outermost(p)))
       return false;
+    if (Is(p, ArrayOp::kGather) && !IsOfList(p)) return false;
     std::vector<std::pair<int, int>> stored;  // and the tiled one of its axes
     for (int id : p.stores) {
       if (summed) continue;
@@ -198,10 +300,16 @@ class ArrayCompiler::Tiler {
 
   void ChooseTile() {
     grown_.tile = 1;
+    bool has_rows = false;
+    int64_t bytes = 0;
     for (const auto& [s, axis] : grown_.members) {
       const int64_t rows = RowsAt(c_.pending_[s], axis);
+      has_rows |= rows > 0;
       if (rows > 0) grown_.tile = std::max(grown_.tile, (kTileRows + rows - 1) / rows);
     }
+    for (const auto& [id, axis] : grown_.axis_of) bytes += c_.BytesOf(id) / grown_.extent;
+    if (!has_rows)
+      grown_.tile = std::clamp<int64_t>(kTileBytes / std::max<int64_t>(bytes, 1), 1, grown_.extent);
     if (c_.options_.tile == RuleUse::kForce)
       grown_.tile = std::min(grown_.tile, (grown_.extent + kForcedTiles - 1) / kForcedTiles);
   }
@@ -259,6 +367,8 @@ class ArrayCompiler::Tiler {
   ArrayCompiler& c_;
   // By array; a step is known by the first array that it stores.
   absl::flat_hash_map<int, std::vector<int>> readers_;
+  absl::flat_hash_map<int, size_t> producer_;  // by array: the number of its step
+  size_t first_ = 0;
   absl::flat_hash_set<int> member_stores_;
   TiledSteps grown_;
   absl::flat_hash_set<int> finished_;  // arrays that are whole only after the last tile
@@ -275,15 +385,21 @@ void ArrayCompiler::MakeLocal(int id, const TiledSteps& tiled) {
   const auto adds = [this](int product) { return graph_.node(product).adds; };
   const std::vector<int>& readers = readers_[static_cast<size_t>(id)];
   if (adds(id) || std::any_of(readers.begin(), readers.end(), adds)) return;
+  // What a view sees and what a gather or a reduction writes lies as it is.
+  const auto is = [this](int array, ArrayOp op) { return graph_.node(array).op == op; };
+  const bool viewed = std::any_of(readers.begin(), readers.end(),
+                                  [&](int reader) { return is(reader, ArrayOp::kSlice); });
+  const bool is_dense = is(id, ArrayOp::kGather) || is(id, ArrayOp::kReduce);
+  if (viewed || is_dense) return;
   if (outermost * width % kPageBytes == 0) outermost += kLineBytes / width;
   strides_[id] = std::move(strides);
 }
 
 void ArrayCompiler::FormTiles() {
   if (options_.tile == RuleUse::kOff) return;
-  Tiler tiler(*this);
+  auto tiler = std::make_unique<Tiler>(*this);
   for (size_t first = 0; first < pending_.size(); ++first) {
-    const TiledSteps best = tiler.Grow(first);
+    const TiledSteps best = tiler->Grow(first);
     if (best.members.empty()) continue;
     std::vector<size_t> members;
     for (const auto& [s, axis] : best.members) {
@@ -295,6 +411,7 @@ void ArrayCompiler::FormTiles() {
     for (const auto& [id, axis] : best.axis_of) by_tile_.insert(id);
     for (int id : best.local) MakeLocal(id, best);
     first = program_.tilings.back().last - 1;
+    tiler = std::make_unique<Tiler>(*this);  // the steps are in another order
   }
 }
 

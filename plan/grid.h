@@ -165,6 +165,7 @@ class GridLowering {
                       const std::vector<ScatterTarget>& targets,
                       const std::vector<int64_t>& extents);
   std::optional<KeyDomain> DomainOf(const GridColumn& column);
+  bool IsCovered(const GridColumn::Key& key, const KeyDomain& domain);
   Maybe ScatterGroups(const GridRelation& g, size_t at);
   Maybe LowerCollect(const Node& n, const Collect& c);
 
@@ -192,6 +193,7 @@ class GridLowering {
   // grid_scan.cc
   Maybe LowerScan(const Node& n, const Scan& s);
   Maybe ScanKeyed(uint64_t id, const Table& table);
+  static void KeyByColumns(uint64_t id, const Table& table, GridRelation& r);
   GridRelation ScanColumns(uint64_t id, const Table& table, std::vector<int64_t> extents);
   GridRelation ScanRows(uint64_t id, const Table& table);
   std::optional<GridRelation> ScanBox(uint64_t id, const Table& table);

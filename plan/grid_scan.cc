@@ -87,6 +87,7 @@ GridLowering::Maybe GridLowering::LowerScan(const Node&, const Scan& s) {
       SetCoordinate(out.columns[static_cast<size_t>(table.schema().dims[d])], static_cast<int>(d),
                     shape.origins[d]);
     }
+    if (shape.extents.size() == 1) KeyByColumns(s.table_id, table, out);
     return out;
   }
   if (table.schema().dims.empty() && table.num_rows() == 1) {
@@ -96,6 +97,15 @@ GridLowering::Maybe GridLowering::LowerScan(const Node&, const Scan& s) {
   if (!sources_.keyed_tables) return std::nullopt;
   has_keyed_tables_ = true;
   return ScanKeyed(s.table_id, table);
+}
+
+// A list of pairs: groups by one of its columns are sums by position, where it has been looked up.
+void GridLowering::KeyByColumns(uint64_t id, const Table& table, GridRelation& r) {
+  for (int i = 0; i < table.num_columns(); ++i) {
+    GridColumn& c = r.columns[static_cast<size_t>(i)];
+    if (c.kind != GridColumn::Kind::kArray || !c.valid.none() || !IsInteger(c.type)) continue;
+    c.key = {0, {id, i, table.num_rows(), 1}, {}};
+  }
 }
 
 GridLowering::Maybe GridLowering::ScanKeyed(uint64_t id, const Table& table) {

@@ -76,6 +76,17 @@ std::optional<GridLowering::KeyDomain> GridLowering::DomainOf(const GridColumn& 
   return std::nullopt;
 }
 
+// Whether every group has a row, so that none needs a mask. A guard says so: where a table that is
+// bound later lacks a group, the program is planned once more, with a mask.
+bool GridLowering::IsCovered(const GridColumn::Key& key, const KeyDomain& domain) {
+  if (domain.column.kind != GridColumn::Kind::kCoordinate) return false;
+  return AddGuard({.kind = Guard::Kind::kCovers,
+                   .table_id = key.values.table_id,
+                   .column = key.values.column,
+                   .low = domain.origin,
+                   .high = domain.origin + domain.extent}) >= 0;
+}
+
 // Sums and counts by every row of the axis of key column `at`, added up by that key's values.
 GridLowering::Maybe GridLowering::ScatterGroups(const GridRelation& g, size_t at) {
   const auto domain = DomainOf(g.columns[at]);
@@ -108,7 +119,7 @@ GridLowering::Maybe GridLowering::ScatterGroups(const GridRelation& g, size_t at
     column.value = Cast(out, ScatterTo(g, kept, targets, out.extents), column.type);
     if (!column.valid.none()) column.valid = reached(ok);
   }
-  out.mask = reached(g.mask);
+  if (!g.mask.none() || !IsCovered(*g.columns[at].key, *domain)) out.mask = reached(g.mask);
   return out;
 }
 

@@ -48,7 +48,7 @@ bool AllRead(const Guard& guard, const TablesById& tables, F f) {
   }
   const Table* table = Find(tables, guard.table_id);
   if (table == nullptr) return false;
-  if (guard.kind != Kind::kInRange) {
+  if (guard.kind != Kind::kInRange && guard.kind != Kind::kCovers) {
     for (int d : table->schema().dims) {
       if (!f(table->column(d))) return false;
     }
@@ -63,6 +63,17 @@ bool InRange(const Column& column, int64_t low, int64_t high) {
     bool ok = true;
     for (int64_t i = 0; i < column.length(); ++i) ok &= values[i] >= low && values[i] < high;
     return ok;
+  });
+}
+
+// REQUIRES: InRange.
+bool Covers(const Column& column, int64_t low, int64_t high) {
+  if (column.length() < high - low) return false;
+  return WithKeys(column, [&](const auto* values) {
+    std::vector<bool> there(static_cast<size_t>(high - low), false);
+    for (int64_t i = 0; i < column.length(); ++i)
+      there[static_cast<size_t>(values[i] - low)] = true;
+    return std::find(there.begin(), there.end(), false) == there.end();
   });
 }
 
@@ -181,6 +192,10 @@ bool Check(const Guard& guard, const TablesById& tables, ColumnRef& computed,
   switch (guard.kind) {
     case Kind::kInRange:
       return InRange(*table.column(guard.column), guard.low, guard.high);
+    case Kind::kCovers: {
+      const Column& column = *table.column(guard.column);
+      return InRange(column, guard.low, guard.high) && Covers(column, guard.low, guard.high);
+    }
     case Kind::kLabelled: {
       const auto shape = LabelledShape(table.DimColumns(), table.num_rows());
       return shape.has_value() && *shape == guard.shape;

@@ -31,6 +31,7 @@ struct Guard {
     kRows,  // as many as shape.extents[0]
     // Those that read all rows:
     kInRange,
+    kCovers,    // kInRange, and every value from low on is there
     kLabelled,  // LabelledShape of the dims is `shape`
     // Those that compute a column, too:
     kPresent,  // BOOLEAN by cell of the box `shape`: whether a row is there. Rows lie in it, in its
@@ -41,7 +42,7 @@ struct Guard {
   uint64_t table_id = 0;
   int column = -1;
   GridShape shape = {};
-  int64_t low = 0, high = 0;            // kInRange: every value in [low, high), none NULL
+  int64_t low = 0, high = 0;            // kInRange, kCovers: every value in [low, high), none NULL
   ColumnValues keys = {}, labels = {};  // kPositions
   friend bool operator==(const Guard&, const Guard&) = default;
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """JAX's side of a benchmark: one jitted step, or several in turn, timed in rounds as standard input asks.
 
-    bench/jax/serve.py BENCH --size S --dtype f32|f64 --threads N --results DIR
+    bench/jax/serve.py BENCH --size S --dtype f32|f64 --threads N [--budget BYTES] --results DIR
 
 Writes what the first step left to DIR as NPY files, with scales.json: the largest change of each.
 Then answers lines with lines of JSON: `round SECONDS` (step by step, each waited for), `loop SECONDS` (many steps inside
@@ -43,6 +43,7 @@ def main():
     ap.add_argument("--size", required=True)
     ap.add_argument("--dtype", required=True, choices=["f32", "f64"])
     ap.add_argument("--threads", type=int, required=True)
+    ap.add_argument("--budget", type=int)
     ap.add_argument("--results", type=pathlib.Path, required=True)
     args = ap.parse_args()
     if os.environ.get("NPROC") != str(args.threads) or len(os.sched_getaffinity(0)) > args.threads:
@@ -55,7 +56,8 @@ def main():
 
     reset_resident_peak()
     resident_before = resident_bytes("VmRSS")
-    model = module.Model(args.size, dict(f32=np.float32, f64=np.float64)[args.dtype])
+    budget = {} if args.budget is None else dict(budget=args.budget)
+    model = module.Model(args.size, dict(f32=np.float32, f64=np.float64)[args.dtype], **budget)
     state = jax.device_put(model.initial())
     again = getattr(model, "again", lambda state: state)  # what the next run starts from
     stages, shapes = [], state

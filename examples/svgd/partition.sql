@@ -80,11 +80,7 @@ CROSS JOIN LATERAL (SELECT p.leaf_size << f.level::INTEGER AS width FROM partiti
 CROSS JOIN (SELECT COUNT(*) AS n FROM slot) n
 WHERE f.far;
 
--- The near leaves of each leaf, itself among them, as a grid: filled up to the longest list with leaf 0 and near = 0.
-CREATE TABLE neighbour (leaf BIGINT, q BIGINT, other BIGINT, near DOUBLE PRECISION, PRIMARY KEY (leaf, q));
-INSERT INTO neighbour
-WITH directed AS (SELECT a, b FROM near UNION ALL SELECT b, a FROM near WHERE a < b),
-numbered AS (SELECT a, ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) - 1 AS q, b FROM directed),
-place AS (SELECT l.a, q.q FROM (SELECT DISTINCT a FROM numbered) l CROSS JOIN (SELECT DISTINCT q FROM numbered) q)
-SELECT p.a, p.q, COALESCE(n.b, 0), CASE WHEN n.b IS NULL THEN 0.0 ELSE 1.0 END
-FROM place p LEFT JOIN numbered n ON n.a = p.a AND n.q = p.q;
+-- The near pairs as a grid of one axis. apart = 0: a leaf with itself, all of whose pairs of particles are in both orders.
+CREATE TABLE near_pair (p BIGINT PRIMARY KEY, a BIGINT, b BIGINT, apart DOUBLE PRECISION);
+INSERT INTO near_pair
+SELECT ROW_NUMBER() OVER (ORDER BY a, b) - 1, a, b, CASE WHEN a = b THEN 0.0 ELSE 1.0 END FROM near;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
@@ -81,6 +82,21 @@ class Particles {
         kIds, "ORDER BY t.i, p.c"));
   }
   double GradH() { return Column(Query("SELECT grad(objective, h) FROM bandwidth"), 0).at(0); }
+  double Pairs() { return Column(Query("SELECT COUNT(*) FROM near_pair"), 0).at(0); }
+  // Of the gradient in x; -1: EXPLAIN does not say.
+  int64_t ArenaBytes() {
+    for (const reference::Row& row :
+         Query("EXPLAIN SELECT leaf, c, m, grad(objective, x) AS d FROM particle")) {
+      const std::string line(row[0].as_text());
+      const size_t end = line.find(" bytes of arena");
+      if (end == std::string::npos) continue;
+      const size_t first = line.rfind(' ', end - 1) + 1;
+      int64_t bytes = -1;
+      EXPECT_TRUE(absl::SimpleAtoi(line.substr(first, end - first), &bytes)) << line;
+      return bytes;
+    }
+    return -1;
+  }
   Array Read(const std::string& name) const {
     return ReadArray(absl::StrCat("svgd/", case_.folder, "/", name, ".npy")).value();
   }
@@ -153,24 +169,39 @@ TEST_P(SvgdTest, SameBitsUnderThreadsAndMorsels) {
   }
 }
 
-// A small budget has the cotangent of the squared distances computed again inside the sums that
-// read it, which changes the last bits of the gradient in x: at most 3.5e-18 in n512_d3, of
-// gradients up to 1e-2.
-TEST_P(SvgdTest, SmallBudget) {
+// What is kept for the backward pass, and which steps run by tiles, changes no bit.
+TEST_P(SvgdTest, SameBitsUnderBudgetsAndTiles) {
   Particles large(GetParam(), 1, {});
   const reference::Rows phi = large.Phi(), gradients = large.Gradients();
-  std::vector<double> first;
-  for (int threads : {1, 4}) {
-    SCOPED_TRACE(absl::StrCat(threads, " threads"));
-    Particles small(GetParam(), threads, {{"work_mem", "1MB"}});
-    EXPECT_EQ(Column(small.Phi(), 2), Column(phi, 2));
-    const reference::Rows others = small.Gradients();
+  const double grad_h = large.GradH();
+  using Settings = std::map<std::string, std::string>;
+  for (const Settings& settings :
+       {Settings{{"work_mem", "64kB"}}, Settings{{"work_mem", "1MB"}},
+        Settings{{"work_mem", "4GB"}}, Settings{{"adjoin.tile", "force"}},
+        Settings{{"adjoin.tile", "off"}}, Settings{{"adjoin.tile", "force"}, {"work_mem", "64kB"}},
+        Settings{{"adjoin.inline", "off"}}}) {
+    SCOPED_TRACE(absl::StrJoin(settings, ", ", absl::PairFormatter(" = ")));
+    Particles other(GetParam(), 4, settings);
+    EXPECT_EQ(Column(other.Phi(), 2), Column(phi, 2));
+    const reference::Rows others = other.Gradients();
+    EXPECT_EQ(Column(others, 2), Column(gradients, 2));
     EXPECT_EQ(Column(others, 3), Column(gradients, 3));
-    const std::vector<double> grad_x = Column(others, 2);
-    EXPECT_LE(RelativeError(grad_x, Column(gradients, 2)), 1e-14);
-    if (first.empty()) first = grad_x;
-    EXPECT_EQ(grad_x, first);
+    EXPECT_EQ(other.GradH(), grad_h);
   }
+}
+
+// 17766 pairs of leaves instead of some thousands.
+TEST(SvgdMemoryTest, DoesNotGrowWithThePairs) {
+  const std::map<std::string, std::string> budget{{"work_mem", "1MB"}};
+  Particles all({"n1500_d3", 8, 0.0, 0, 0, true}, 1, budget);
+  Particles some({"n1500_d3", 8, 0.7, 0, 0, false}, 1, budget);
+  const int64_t pairs = static_cast<int64_t>(all.Pairs()),
+                fewer = static_cast<int64_t>(some.Pairs());
+  EXPECT_EQ(pairs, 188 * 189 / 2);
+  EXPECT_LT(fewer, pairs * 3 / 4);
+  EXPECT_GT(some.ArenaBytes(), 0);
+  EXPECT_LE(all.ArenaBytes(), some.ArenaBytes() + (int64_t{64} << 10));
+  EXPECT_LE(all.ArenaBytes(), int64_t{1} << 20);  // one array of all pairs of particles: 9 MB
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, SvgdTest, testing::Values(kAllNear, kMostFar),

@@ -116,14 +116,26 @@ class ArrayGatherTest : public testing::TestWithParam<Nest> {
     }
     return static_cast<size_t>(target);
   }
-  void Run(const Step& step, std::vector<T>& in, std::vector<T>& out, int threads) {
+  // Positions follow from the outermost loop, and it is no axis of the indexed array: tiles are of
+  // it.
+  bool IsTiled() const {
+    if (nest_.loops.empty()) return false;
+    const bool varies = std::any_of(nest_.indices.begin(), nest_.indices.end(),
+                                    [](const Index& index) { return index.strides[0] != 0; });
+    return varies && nest_.direct[0] == 0 && nest_.loops[0] > 1;
+  }
+  // `tile`: indices of the outermost loop that run before the next ones; 0: it runs whole.
+  void Run(const Step& step, std::vector<T>& in, std::vector<T>& out, int threads,
+           int64_t tile = 0) {
     TaskPool pool(threads);
     RunState state;
     state.pool = &pool;
     state.bases = {reinterpret_cast<std::byte*>(in.data()),
                    reinterpret_cast<std::byte*>(out.data())};
     for (auto& positions : stored_) state.bases.push_back(positions.data());
-    ASSERT_TRUE(step.Run(state).ok());
+    for (int64_t first = 0; tile > 0 && first < nest_.loops[0]; first += tile)
+      step.RunTile(state, first, std::min(first + tile, nest_.loops[0]));
+    ASSERT_TRUE(tile > 0 || step.Run(state).ok());
   }
 
   void Gathers() {
@@ -131,11 +143,16 @@ class ArrayGatherTest : public testing::TestWithParam<Nest> {
     std::vector<T> source = Random(nest_.cells), expected(static_cast<size_t>(cells));
     for (int64_t cell = 0; cell < cells; ++cell)
       expected[static_cast<size_t>(cell)] = source[Target(Coordinates(nest_.loops, cell))];
-    const GatherStep step(TypeOf(), nest_.loops, {0, 0}, nest_.direct, indices_, {1, 0}, "test");
+    const GatherStep step(TypeOf(), nest_.loops, {0, 0}, nest_.direct, indices_, {1, 0},
+                          nest_.loops.empty() ? 1 : nest_.loops[0], "test");
     for (int threads = 1; threads <= 4; ++threads) {
       std::vector<T> out(expected.size(), T(-1));
       Run(step, source, out, threads);
       EXPECT_EQ(out, expected) << threads << " threads";
+      if (!IsTiled()) continue;
+      std::fill(out.begin(), out.end(), T(-1));
+      Run(step, source, out, threads, nest_.loops[0] / 2);
+      EXPECT_EQ(out, expected) << threads << " threads, by tiles";
     }
   }
   // Values lie along the loops in order, or turned over.
@@ -159,6 +176,10 @@ class ArrayGatherTest : public testing::TestWithParam<Nest> {
       Run(step, values, out, threads);
       EXPECT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(T)), 0)
           << threads << " threads, turned " << turned;
+      if (!IsTiled()) continue;
+      Run(step, values, out, threads, nest_.loops[0] / 2);
+      EXPECT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(T)), 0)
+          << threads << " threads, turned " << turned << ", by tiles";
     }
   }
 

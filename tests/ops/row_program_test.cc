@@ -552,13 +552,18 @@ std::vector<T> RunReduce(ArrayReduction reduction, TypeId type, ReduceShape s, s
     id = b.Map(ScalarOp::kMultiply, type, args);
   }
   b.Expose(id);
-  std::vector<T> out(static_cast<size_t>(s.outer * s.inner) + 1, T(77));
+  std::vector<T> out(static_cast<size_t>(s.outer * s.inner) + 1, T(77)), by_tiles = out;
   const FusedReduce step(0, reduction, s.outer, s.reduced, s.inner, std::move(b).Build(), {1, 0},
-                         "reduce");
+                         std::max<int64_t>(s.outer, 1), "reduce");
   RunState state = StateOver({BytesOf(x), BytesOf(out)}, pool);
   EXPECT_TRUE(step.Prepare(state).ok());
   EXPECT_TRUE(step.Run(state).ok());
   EXPECT_EQ(out.back(), T(77));
+  RunState tiled = StateOver({BytesOf(x), BytesOf(by_tiles)}, pool);
+  EXPECT_TRUE(step.Prepare(tiled).ok());
+  for (int64_t first = 0; first < s.outer; first += 3)
+    step.RunTile(tiled, first, std::min(first + 3, s.outer));
+  EXPECT_TRUE(SameBytes(by_tiles.data(), out.data(), out.size() * sizeof(T))) << "by tiles";
   out.pop_back();
   return out;
 }
