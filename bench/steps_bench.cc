@@ -24,7 +24,7 @@ constexpr int kRounds = 10;
 constexpr double kTolerance32 = 1e-5, kTolerance64 = 1e-12;
 
 // The settings of this planner's rules, one a row.
-constexpr const char* kRules[] = {"share", "inline", "store", "tile", "stage", "contraction"};
+constexpr const char* kRules[] = {"share", "inline", "store", "stack", "tile", "stage", "contraction"};
 
 struct Variant {
   std::string name;

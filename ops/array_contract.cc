@@ -1,13 +1,11 @@
 #include "ops/array_contract.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "engine/status.h"
 #include "kernels/kernel_table.h"
 
 namespace adjoin {
@@ -44,21 +42,6 @@ bool JoinsWith(const ContractAxis& outer, const ContractAxis& inner) {
   const bool b = !outer.in_b || outer.b == inner.b * inner.extent;
   const bool c = outer.summed || outer.c == inner.c * inner.extent;
   return a && b && c;
-}
-
-// Whether every exponent is below the one of infinities and NaNs.
-template <typename T>
-bool AllFinite(const T* x, int64_t n) {
-  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-  constexpr Bits kExponent =
-      sizeof(T) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
-  Bits bad = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    Bits bits;
-    std::memcpy(&bits, x + i, sizeof(T));
-    bad |= (bits & kExponent) == kExponent ? 1 : 0;
-  }
-  return bad == 0;
 }
 
 // Elements from one array to another, which need not be part of one.
@@ -101,20 +84,19 @@ ContractStep::Matrix ContractStep::TakeLargest(std::vector<ContractAxis> group) 
   return m;
 }
 
-ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
-                           ArrayAddress b, ArrayAddress c, Mask mask, Staircase stairs, int tiled,
-                           Epilogue epilogue, std::string label)
+ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> axes,
+                           std::vector<Product> products, Stack stack, Mask mask, Staircase stairs,
+                           int tiled, std::string label)
     : number_(static_cast<size_t>(number)),
       type_(type),
-      a_(a),
-      b_(b),
-      c_(c),
       axes_(std::move(axes)),
+      products_(std::move(products)),
+      stack_(stack),
       mask_(std::move(mask)),
       stairs_(std::move(stairs)),
       tiled_(tiled),
-      epilogue_(epilogue),
       label_(std::move(label)) {
+  ADJOIN_DCHECK(products_.size() == 1 || (tiled_ < 0 && !mask_.present));
   for (size_t i = 0; i < axes_.size(); ++i) axes_[i].number = axes_[i].outer = static_cast<int>(i);
   // Tiles and the blocks of a staircase are of rows.
   const ContractAxis* of_rows = nullptr;
@@ -126,7 +108,7 @@ ContractStep::ContractStep(int number, TypeId type, std::vector<ContractAxis> ax
   if (tiled_ >= 0 && !axes_[static_cast<size_t>(tiled_)].summed)
     of_rows = &axes_[static_cast<size_t>(tiled_)];
   if (of_rows != nullptr && !of_rows->in_a) {
-    std::swap(a_, b_);
+    for (Product& product : products_) std::swap(product.a, product.b);
     for (ContractAxis& axis : axes_) std::swap(axis.a, axis.b), std::swap(axis.in_a, axis.in_b);
   }
   std::vector<ContractAxis> rows, columns, inner;
@@ -178,7 +160,11 @@ void ContractStep::FindRanges() {
 }
 
 std::string ContractStep::Describe() const {
-  return absl::StrCat(label_, " ", batches_ > 1 ? absl::StrCat(batches_, " x ") : "", "[",
+  const std::string products =
+      products_.size() > 1
+          ? absl::StrCat(products_.size(), " ", stack_ == Stack::kSum ? "summed " : "stacked ")
+          : "";
+  return absl::StrCat(label_, " ", products, batches_ > 1 ? absl::StrCat(batches_, " x ") : "", "[",
                       rows_.extent, " x ", inner_.extent, "] [", inner_.extent, " x ",
                       columns_.extent, "]", sums_ > 1 ? absl::StrCat(" in ", sums_, " sums") : "",
                       ranges_.empty() ? "" : " in a staircase");
@@ -191,11 +177,12 @@ int64_t ContractStep::scratch_bytes() const {
 // The products of some rows and some of the inner dimension of one batch, whose operands and
 // strides `args` holds. What lies before in the inner dimension has been added.
 template <typename T>
-void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inner) const {
+void ContractStep::RunRows(GemmArgs<T> args, bool adds, const Range& rows,
+                           const Range& inner) const {
   const auto gemm = Kernels().reduce<T>().gemm;
   // The first terms are added to the addend, later ones to what they left.
   const bool later = args.accumulate || inner.first > 0;
-  args.accumulate = later || epilogue_.adds;
+  args.accumulate = later || adds;
   if (later) args.from = 0;
   if (ranges_.empty()) {
     args.m = rows.length();
@@ -262,18 +249,32 @@ void ContractStep::RunRows(GemmArgs<T> args, const Range& rows, const Range& inn
 }
 
 template <typename T>
-void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const Span& span) const {
+void ContractStep::RunProducts(const RunState& state, std::byte* scratch, const Span& span) const {
   GemmArgs<T> args{};
   args.n = span.columns.length();
   args.a_row = rows_.a, args.a_col = inner_.a;
   args.b_row = inner_.b, args.b_col = columns_.b;
   args.c_row = rows_.c, args.c_col = columns_.c;
-  args.alpha = static_cast<T>(epilogue_.scale);
   args.scratch = scratch;
-  const T* a = reinterpret_cast<const T*>(a_.In(state));
-  const T* b = reinterpret_cast<const T*>(b_.In(state));
-  T* c = reinterpret_cast<T*>(c_.In(state));
-  if (epilogue_.adds) args.from = Distance<T>(c_.In(state), epilogue_.addend.In(state));
+  for (int64_t p = span.products.first; p < span.products.last; ++p) {
+    const Product& product = products_[static_cast<size_t>(p)];
+    args.a = reinterpret_cast<const T*>(product.a.In(state));
+    args.b = reinterpret_cast<const T*>(product.b.In(state));
+    args.c = reinterpret_cast<T*>(product.c.In(state));
+    args.alpha = static_cast<T>(product.scale);
+    args.from =
+        product.adds ? Distance<T>(product.c.In(state), product.addend.In(state)) : int64_t{0};
+    args.accumulate = p > 0 && stack_ == Stack::kSum;
+    RunBatches(args, product.adds, span);
+  }
+}
+
+// Every batch of one product, whose arrays and epilogue `args` holds.
+template <typename T>
+void ContractStep::RunBatches(GemmArgs<T> args, bool adds, const Span& span) const {
+  const T *a = args.a, *b = args.b;
+  T* c = args.c;
+  const bool later = args.accumulate;
   // Each loop's index; counting on is cheaper than dividing, which small products feel.
   int64_t a_at = 0, rest = span.batches.first * sums_;
   int64_t b_at = span.columns.first * columns_.b, c_at = span.columns.first * columns_.c;
@@ -290,8 +291,8 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const S
     args.a = a + a_at;
     args.b = b + b_at;
     args.c = c + c_at;
-    args.accumulate = at % sums_ != 0;
-    RunRows(args, span.rows, span.inner);
+    args.accumulate = later || at % sums_ != 0;
+    RunRows(args, adds, span.rows, span.inner);
     for (size_t i = loops_.size(); i-- > 0;) {
       const Loop& l = loops_[i];
       a_at += l.a, b_at += l.b, c_at += l.c;
@@ -303,7 +304,11 @@ void ContractStep::RunBatches(const RunState& state, std::byte* scratch, const S
 }
 
 ContractStep::Span ContractStep::Whole() const {
-  return {{0, batches_}, {0, rows_.extent}, {0, columns_.extent}, {0, inner_.extent}};
+  return {{0, std::ssize(products_)},
+          {0, batches_},
+          {0, rows_.extent},
+          {0, columns_.extent},
+          {0, inner_.extent}};
 }
 
 ContractStep::Span ContractStep::TileOf(int64_t first, int64_t last) const {
@@ -318,15 +323,20 @@ ContractStep::Span ContractStep::TileOf(int64_t first, int64_t last) const {
 
 void ContractStep::RunPartOf(const RunState& state, Span span, const Cut& cut, int64_t part,
                              int slot) const {
-  Range& range = span.*cut.of;
-  const int64_t units = (range.length() + cut.unit - 1) / cut.unit;
-  range = {range.first + units * part / cut.parts * cut.unit,
-           std::min(range.last, range.first + units * (part + 1) / cut.parts * cut.unit)};
+  const auto cut_to = [](Range& range, int64_t unit, int64_t of, int64_t parts) {
+    const int64_t units = (range.length() + unit - 1) / unit;
+    range = {range.first + units * of / parts * unit,
+             std::min(range.last, range.first + units * (of + 1) / parts * unit)};
+  };
+  if (cut.parts > 1) {  // divisions take a small product's time
+    cut_to(span.*cut.of, cut.unit, part % cut.each, cut.each);
+    if (stack_ == Stack::kEach) cut_to(span.products, 1, part / cut.each, cut.parts / cut.each);
+  }
   std::byte* scratch = state.Scratch(slot);
   if (type_ == TypeId::kFloat32) {
-    RunBatches<float>(state, scratch, span);
+    RunProducts<float>(state, scratch, span);
   } else {
-    RunBatches<double>(state, scratch, span);
+    RunProducts<double>(state, scratch, span);
   }
 }
 
@@ -346,17 +356,24 @@ ContractStep::Cut ContractStep::CutMatrix(int64_t wanted, const Span& span) cons
   Range Span::*other = packs_a ? &Span::columns : &Span::rows;
   const int64_t enough = packs_both ? kMostParts : kEnoughParts;
   if (parts_of(packed) >= std::min(parts_of(other), enough))
-    return {parts_of(packed), packed, kPackedStep};
-  return {parts_of(other), other, kOtherStep};
+    return {1, parts_of(packed), packed, kPackedStep};
+  return {1, parts_of(other), other, kOtherStep};
 }
 
+// A part of a sum does all of its products, and packs as much for each as it would for one.
 ContractStep::Cut ContractStep::CutOf(const Span& span) const {
-  const double flops =
-      2.0 * static_cast<double>(span.rows.length()) * static_cast<double>(columns_.extent) *
-      static_cast<double>(span.inner.length()) * static_cast<double>(span.batches.length() * sums_);
-  const int64_t wanted = PartsFor(flops, kFewestFlops, kFlopsPerPart);
-  if (span.batches.length() < wanted) return CutMatrix(wanted, span);
-  return {wanted, &Span::batches, 1};
+  const int64_t products = std::ssize(products_), stored = stack_ == Stack::kEach ? products : 1;
+  const double flops = 2.0 * static_cast<double>(span.rows.length()) *
+                       static_cast<double>(columns_.extent) *
+                       static_cast<double>(span.inner.length()) *
+                       static_cast<double>(span.batches.length() * sums_ * products);
+  const double a_part = kFlopsPerPart * static_cast<double>(products / stored);
+  const int64_t wanted = std::max<int64_t>(PartsFor(flops, kFewestFlops, a_part), 1);
+  if (wanted < 2 * stored) return {std::min(wanted, stored)};
+  const int64_t each = (wanted + stored - 1) / stored;
+  Cut cut = span.batches.length() < each ? CutMatrix(each, span) : Cut{1, each};
+  cut.parts = stored * cut.each;
+  return cut;
 }
 
 void ContractStep::RunPart(RunState& state, int64_t part, int slot) const {
@@ -375,70 +392,6 @@ void ContractStep::RunSpan(RunState& state, const Span& span) const {
     step->RunPartOf(*run_state, whole, cut, part, slot);
   };
   state.RunParts(context.cut.parts, run, &context);
-}
-
-// Cell by cell, in the order of the axes: only for factors that are not finite.
-template <typename T>
-void ContractStep::RunMaskedCells(const RunState& state, const Range& tile) const {
-  const T* a = reinterpret_cast<const T*>(a_.In(state));
-  const T* b = reinterpret_cast<const T*>(b_.In(state));
-  const uint8_t* mask =
-      stairs_.present() ? nullptr : reinterpret_cast<const uint8_t*>(mask_.address.In(state));
-  T* c = reinterpret_cast<T*>(c_.In(state));
-  const size_t of = static_cast<size_t>(stairs_.of), along = static_cast<size_t>(stairs_.along);
-  std::vector<int64_t> indices(axes_.size());
-  const auto range_of = [&](size_t axis) {
-    return static_cast<int>(axis) == tiled_ ? tile : Range{0, axes_[axis].extent};
-  };
-  const auto cells_of = [&](bool summed) {
-    int64_t cells = 1;
-    for (size_t i = 0; i < axes_.size(); ++i)
-      cells *= axes_[i].summed == summed ? range_of(i).length() : 1;
-    return cells;
-  };
-  const auto set = [&](bool summed, int64_t cell) {
-    for (size_t i = axes_.size(); i-- > 0;) {
-      if (axes_[i].summed != summed) continue;
-      const Range range = range_of(i);
-      indices[i] = range.first + cell % range.length();
-      cell /= range.length();
-    }
-  };
-  const bool later = tiled_ >= 0 && axes_[static_cast<size_t>(tiled_)].summed && tile.first > 0;
-  const T* before = later ? c : reinterpret_cast<const T*>(epilogue_.addend.In(state));
-  const int64_t kept = cells_of(false), summed = cells_of(true);
-  for (int64_t out = 0; out < kept; ++out) {
-    set(false, out);
-    int64_t at_c = 0;
-    for (size_t i = 0; i < axes_.size(); ++i) at_c += axes_[i].summed ? 0 : indices[i] * axes_[i].c;
-    T sum{0};
-    for (int64_t in = 0; in < summed; ++in) {
-      set(true, in);
-      int64_t at_a = 0, at_b = 0, at_mask = 0;
-      for (size_t i = 0; i < axes_.size(); ++i) {
-        at_a += indices[i] * axes_[i].a, at_b += indices[i] * axes_[i].b;
-        if (!stairs_.present()) at_mask += indices[i] * mask_.strides[i];
-      }
-      const bool takes_part = stairs_.present()
-                                  ? indices[along] < stairs_.ends[static_cast<size_t>(indices[of])]
-                                  : mask[at_mask] != 0;
-      if (takes_part) sum = std::fma(a[at_a], b[at_b], sum);
-    }
-    const T scaled = static_cast<T>(epilogue_.scale) * sum;
-    c[at_c] = later || epilogue_.adds ? before[at_c] + scaled : scaled;
-  }
-}
-
-void ContractStep::RunMasked(const RunState& state, const Range& tile) const {
-  if (type_ == TypeId::kFloat32) return RunMaskedCells<float>(state, tile);
-  RunMaskedCells<double>(state, tile);
-}
-
-bool ContractStep::NeedsMask(const RunState& state, int64_t first_cell, int64_t cells) const {
-  if (!mask_.present) return false;
-  const std::byte* checked = mask_.checked.In(state) + first_cell * WidthOf(type_);
-  return type_ == TypeId::kFloat32 ? !AllFinite(reinterpret_cast<const float*>(checked), cells)
-                                   : !AllFinite(reinterpret_cast<const double*>(checked), cells);
 }
 
 absl::Status ContractStep::Prepare(RunState& state) const {

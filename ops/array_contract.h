@@ -35,6 +35,9 @@ struct Staircase {
 //
 // A staircase over two axes, blocks of rows at a time, leaves out cells of c that nothing reads
 // (both axes are kept; they become zeros) or terms whose factor in a is zero (one is summed).
+//
+// One step can be several products over the same axes (plan/array_stack.cc): each with a c of its
+// own, or all summed, in their order, into one. Its parts are cut over all of them together.
 class ContractStep final : public Step {
  public:
   // Pairs that take no part, where only one factor was zeroed for it: a zero there is not enough if
@@ -48,17 +51,21 @@ class ContractStep final : public Step {
     int64_t checked_cells = 0;
     bool checked_by_tile = false;  // an earlier step of the same tiling computes it
   };
-  // What is stored: scale * product [+ the cells of an array that lies as c does].
-  struct Epilogue {
+  // What is stored in c: scale * a b [+ the cells of an array that lies as c does].
+  struct Product {
+    ArrayAddress a, b, c;
     double scale = 1;
     bool adds = false;
     ArrayAddress addend;
   };
+  // What several products are: each stored, or added to one c, of which all but the first are
+  // added to what those before them left.
+  enum class Stack : uint8_t { kEach, kSum };
   // `tiled`: the axis that the step is tiled along; -1: it is not. It is the first kept one of more
-  // than one index, or a summed one.
-  ContractStep(int number, TypeId type, std::vector<ContractAxis> axes, ArrayAddress a,
-               ArrayAddress b, ArrayAddress c, Mask mask, Staircase stairs, int tiled,
-               Epilogue epilogue, std::string label);
+  // than one index, or a summed one. REQUIRES: one product, where it is tiled or has a mask.
+  ContractStep(int number, TypeId type, std::vector<ContractAxis> axes,
+               std::vector<Product> products, Stack stack, Mask mask, Staircase stairs, int tiled,
+               std::string label);
   int64_t scratch_bytes() const override;
   absl::Status Prepare(RunState& state) const override;
   absl::Status Run(RunState& state) const override;
@@ -87,12 +94,12 @@ class ContractStep final : public Step {
     bool summed;
     int outer;
   };
-  struct Span {  // of a product: what a tile, or a part of it, computes
-    Range batches, rows, columns, inner;
+  struct Span {  // what a tile, or a part of it, computes
+    Range products, batches, rows, columns, inner;
   };
-  struct Cut {  // how a span is cut into parts
-    int64_t parts = 1;
-    Range Span::*of = &Span::batches;  // parts have ranges of it,
+  struct Cut {  // how a span is cut into parts: `each` of every product, or, of 1, of the products
+    int64_t parts = 1, each = 1;
+    Range Span::*of = &Span::batches;  // parts of a product have ranges of it,
     int64_t unit = 1;                  // in multiples of this
   };
   struct State;
@@ -105,9 +112,11 @@ class ContractStep final : public Step {
   void RunSpan(RunState& state, const Span& span) const;
   void RunPartOf(const RunState& state, Span span, const Cut& cut, int64_t part, int slot) const;
   template <typename T>
-  void RunBatches(const RunState& state, std::byte* scratch, const Span& span) const;
+  void RunProducts(const RunState& state, std::byte* scratch, const Span& span) const;
   template <typename T>
-  void RunRows(GemmArgs<T> args, const Range& rows, const Range& inner) const;
+  void RunBatches(GemmArgs<T> args, bool adds, const Span& span) const;
+  template <typename T>
+  void RunRows(GemmArgs<T> args, bool adds, const Range& rows, const Range& inner) const;
   // Whether the mask cannot be left to the zeros of one factor.
   bool NeedsMask(const RunState& state, int64_t first_cell, int64_t cells) const;
   void RunMasked(const RunState& state, const Range& tile) const;
@@ -116,12 +125,12 @@ class ContractStep final : public Step {
 
   size_t number_;
   TypeId type_;
-  ArrayAddress a_, b_, c_;
   std::vector<ContractAxis> axes_;
+  std::vector<Product> products_;
+  Stack stack_;
   Mask mask_;
   Staircase stairs_;
   int tiled_;
-  Epilogue epilogue_;
   std::string label_;
   Matrix rows_, columns_, inner_;
   std::vector<Loop> loops_;         // kept ones first, then summed ones

@@ -146,6 +146,34 @@ void StridedCells::Clear(std::byte* array, int64_t width, int64_t first, int64_t
   });
 }
 
+bool RowProgram::HasShapeOf(const RowProgram& other) const {
+  const auto same_loads = [](const Load& x, const Load& y) {
+    return x.reg == y.reg && x.per_row == y.per_row && x.cells == y.cells;
+  };
+  const auto same_stores = [](const Store& x, const Store& y) {
+    return x.reg == y.reg && x.per_row == y.per_row && x.all_read == y.all_read &&
+           x.cells == y.cells;
+  };
+  const auto same_constants = [](const Constant& x, const Constant& y) {
+    return x.reg == y.reg && x.valid == y.valid;
+  };
+  return rows_ == other.rows_ && length_ == other.length_ && registers_ == other.registers_ &&
+         once_ == other.once_ && instructions_ == other.instructions_ &&
+         exposed_ == other.exposed_ && ends_ == other.ends_ && end_step_ == other.end_step_ &&
+         std::ranges::equal(loads_, other.loads_, same_loads) &&
+         std::ranges::equal(stores_, other.stores_, same_stores) &&
+         std::ranges::equal(constants_, other.constants_, same_constants);
+}
+
+void RowProgram::Place(absl::FunctionRef<ArrayAddress(int)> address_of) {
+  const auto place = [&](auto& array) {
+    if (array.address.base == kUnplaced)
+      array.address = address_of(static_cast<int>(array.address.offset));
+  };
+  std::ranges::for_each(loads_, place);
+  std::ranges::for_each(stores_, place);
+}
+
 absl::Status RowProgram::Prepare(const RunState& state, Worker& worker) const {
   ADJOIN_ASSIGN_OR_RETURN(worker.memory, Buffer::Allocate(bytes_, state.budget));
   std::byte* base = worker.memory->mutable_as<std::byte>();

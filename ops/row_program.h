@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "kernels/kernel_table.h"
 #include "ops/step.h"
 
@@ -55,10 +56,12 @@ class StridedCells {
   void Read(const std::byte* array, int64_t width, int64_t first, int64_t n, std::byte* out) const;
   void Write(std::byte* array, int64_t width, int64_t first, int64_t n, const std::byte* in) const;
   void Clear(std::byte* array, int64_t width, int64_t first, int64_t n) const;  // to 0
+  friend bool operator==(const StridedCells&, const StridedCells&) = default;
 
  private:
   struct Loop {
     int64_t extent, stride;
+    friend bool operator==(const Loop&, const Loop&) = default;
   };
   template <typename F>
   void ForEachRun(int64_t first, int64_t n, F&& f) const;
@@ -83,6 +86,12 @@ class RowProgram {
   // again when the parameters change.
   absl::Status Prepare(const RunState& state, Worker& worker) const;
 
+  // Whether the other does the same over as many rows, with other arrays, constants and parameters.
+  bool HasShapeOf(const RowProgram& other) const;
+  // Puts in the arrays' addresses; until then one is {kUnplaced, number of the array}.
+  static constexpr int kUnplaced = -1;
+  void Place(absl::FunctionRef<ArrayAddress(int)> address_of);
+
   int64_t rows() const { return rows_; }
   int64_t length() const { return length_; }
   int64_t block_rows() const { return block_rows_; }
@@ -101,6 +110,7 @@ class RowProgram {
     Kind kind;
     TypeId type;
     int64_t offset = -1;  // in the worker's memory; -1: in place, in an array
+    friend bool operator==(const Register&, const Register&) = default;
   };
   enum class Code : uint8_t {
     kMap,     // a kernel over cells or rows
@@ -125,6 +135,7 @@ class RowProgram {
     ScalarOp op = ScalarOp::kCount;
     bool row_first = false;  // kByRow, kByOne: the cells are the second argument
     ArrayReduction reduction = ArrayReduction::kSum;
+    friend bool operator==(const Instruction&, const Instruction&) = default;
   };
   struct Load {
     int reg;

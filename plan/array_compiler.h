@@ -1,12 +1,13 @@
 // The passes of array_steps.h: what is stored, in which loops, in which tiles, by which
 // expressions, where. One object compiles one program; each pass reads what those before it have
 // left. Their files: array_storage (with the rules array_inline and array_store), array_loops,
-// array_tiles, array_work, array_stages, array_expressions, array_steps.
+// array_tiles, array_expressions, array_stack, array_work, array_stages, array_steps.
 #pragma once
 
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "ops/array_contract.h"
 #include "ops/array_gather.h"
 #include "ops/row_program.h"
 #include "plan/array.h"
@@ -88,7 +90,11 @@ class ArrayCompiler {
     int64_t outer = 1, reduced = 1, inner = 1;  // of a reduction over rows
     int tiled = -1;                             // the axis that it is tiled along
     StepWork work;
-    double load = 0;  // of one that can be in a stage (array_stages.cc)
+    double load = 0;                    // of one that can be in a stage (array_stages.cc)
+    std::optional<RowProgram> program;  // of a region or reduction, its arrays not placed
+    std::vector<Pending> stacked;       // the steps that it does as well (array_stack.cc)
+    bool sums = false;                  // they are products that its own is added to
+    bool turned = false;                // of one that is stacked: a is its second factor
   };
   void Emit(const ArrayUnit& unit);
 
@@ -132,6 +138,26 @@ class ArrayCompiler {
   void FormTiles();
   void MakeLocal(int id, const TiledSteps& tiled);
 
+  // ---- Stacks.
+
+  void FormStacks();
+  void SumProducts();
+  // Whether the step can be several.
+  bool CanStack(const Pending& p) const;
+  // Whether two products have the same extents, run along their arrays in the same way and leave
+  // out the same cells; `turned`: of q with its factors exchanged.
+  bool IsSameProduct(const Pending& p, const Pending& q, bool turned);
+  // Whether q is one to stack on p; then q.turned is how.
+  bool Stacks(const Pending& p, Pending& q);
+  // Whether nothing in the arena lives longer if the step runs later or earlier: a random table's.
+  bool IsFree(const Pending& p) const;
+  // Makes a step and those of its shape that can be beside it one. Whether there are any.
+  bool StackOn(size_t first);
+  // Makes steps (ascending) one, before all that needs one of them.
+  void Stack(const std::vector<size_t>& members);
+  // Takes the steps, of which no tiling has one, off the list.
+  void Erase(size_t first, size_t last);
+
   // ---- Work: what is predicted of steps and rules (step_cost.h).
 
   // The share of a mask's cells that a staircase keeps; 1 where it is none.
@@ -148,6 +174,7 @@ class ArrayCompiler {
   void NoteStore();
   void NoteShare();
   void NoteContractions();
+  void NoteStacks();
   void NoteTilesAndStages();
   void Note(std::string_view rule, std::string did, double saved_us);
 
@@ -196,6 +223,7 @@ class ArrayCompiler {
   // and what is stored is either not read or 0. None where some cell does, or rows are short.
   ArrayOperand CutMask(const ArrayRegion& region, const Pending& p) const;
   bool HasCells(int member, const ArrayRegion& region, const Pending& p) const;
+  void BuildPrograms();
   RowProgram BuildRegion(const Pending& p, const ArrayRegion& region);
   RowProgram BuildReduction(const Pending& p);
 
@@ -220,11 +248,14 @@ class ArrayCompiler {
   std::unique_ptr<Step> BuildStep(Pending& p);
   static int64_t TiledExtent(const Pending& p, const std::vector<int64_t>& space);
   std::string ShapeOf(int id) const;
-  std::unique_ptr<Step> BuildRows(const Pending& p, const ArrayRegion& region);
+  RowProgram Placed(Pending& p);
+  std::unique_ptr<Step> BuildRows(Pending& p);
+  std::unique_ptr<Step> BuildReduce(Pending& p, const ArrayNode& n, const std::string& shape);
   std::string Label(std::string_view kind, const std::string& shape, const Pending& p) const;
   // Whether a product's mask cannot be left to zeros in its factors: it may meet what is not
   // finite.
   bool ChecksMask(const ArrayNode& product) const;
+  std::vector<ContractStep::Product> ProductsOf(const Pending& p);  // in their order
   std::unique_ptr<Step> BuildContract(const Pending& p, const ArrayNode& n,
                                       const std::string& shape);
   std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t rank,

@@ -58,7 +58,7 @@ RowProgramBuilder::Id ArrayCompiler::FuseNode(Fusion& f, int id, const std::vect
 
 ArrayLoad ArrayCompiler::AlongLoops(const Fusion& f, int id, const std::vector<int>& axes,
                                     bool per_row) {
-  ArrayLoad load{AddressOf(Held(id)), graph_.node(id).type, {}};
+  ArrayLoad load{{RowProgram::kUnplaced, Held(id)}, graph_.node(id).type, {}};
   const std::vector<int64_t> strides = Along({id, axes}, f.loops.size());
   for (size_t i = 0; i < (per_row ? f.row_loops : f.loops.size()); ++i)
     load.strides.push_back(strides[static_cast<size_t>(f.loops[i])]);
@@ -136,6 +136,16 @@ bool ArrayCompiler::HasCells(int member, const ArrayRegion& region, const Pendin
     return std::find(p.loops.begin() + static_cast<ptrdiff_t>(p.row_loops), p.loops.end(), axis) !=
            p.loops.end();
   });
+}
+
+void ArrayCompiler::BuildPrograms() {
+  for (Pending& p : pending_) {
+    if (p.region >= 0) {
+      p.program = BuildRegion(p, plan_.regions[static_cast<size_t>(p.region)]);
+    } else if (graph_.node(p.id).op == ArrayOp::kReduce) {
+      p.program = BuildReduction(p);
+    }
+  }
 }
 
 RowProgram ArrayCompiler::BuildRegion(const Pending& p, const ArrayRegion& region) {

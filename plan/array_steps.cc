@@ -41,6 +41,8 @@ ArrayProgram ArrayCompiler::Compile() {
   ChooseWritten();
   for (const ArrayUnit& unit : plan_.units) Emit(unit);
   FormTiles();
+  BuildPrograms();
+  FormStacks();
   for (Pending& p : pending_) p.work = WorkOf(p);
   FormStages();
   LayOut();
@@ -198,20 +200,19 @@ void ArrayCompiler::BuildSteps() {
 }
 
 std::unique_ptr<Step> ArrayCompiler::BuildStep(Pending& p) {
-  if (p.region >= 0) return BuildRows(p, plan_.regions[static_cast<size_t>(p.region)]);
+  if (p.region >= 0) return BuildRows(p);
   const ArrayNode& n = graph_.node(p.id);
-  const std::string shape = ShapeOf(p.id);
+  const std::string shape =
+      absl::StrJoin(p.stores, " ", [this](std::string* out, int id) { *out += ShapeOf(id); });
   switch (n.op) {
     case ArrayOp::kInput:
       return std::make_unique<UnpackValidity>(ArrayAddress{input_base_.find(p.id)->second, 0},
                                               CellsOf(n.shape), AddressOf(p.id),
                                               absl::StrCat("UnpackValidity ", shape));
     case ArrayOp::kReduce:
-      return std::make_unique<FusedReduce>(
-          step_number_, static_cast<ArrayReduction>(n.reduce), p.outer, p.reduced, p.inner,
-          BuildReduction(p), AddressOf(p.id), TiledExtent(p, n.space), Label("Reduce", shape, p));
+      return BuildReduce(p, n, shape);
     case ArrayOp::kContract:
-      ++program_.contractions;
+      program_.contractions += 1 + static_cast<int>(p.stacked.size());
       return BuildContract(p, n, shape);
     case ArrayOp::kGather:
       return BuildGather(p, n, shape);
@@ -230,15 +231,37 @@ std::string ArrayCompiler::ShapeOf(int id) const {
   return absl::StrCat("%", id, "[", absl::StrJoin(graph_.node(id).shape, ","), "]");
 }
 
-std::unique_ptr<Step> ArrayCompiler::BuildRows(const Pending& p, const ArrayRegion& region) {
+RowProgram ArrayCompiler::Placed(Pending& p) {
+  p.program->Place([this](int id) { return AddressOf(id); });
+  return *std::move(p.program);
+}
+
+std::unique_ptr<Step> ArrayCompiler::BuildRows(Pending& p) {
+  const ArrayRegion& region = plan_.regions[static_cast<size_t>(p.region)];
   const bool reduces = std::any_of(region.members.begin(), region.members.end(), [&](int member) {
     return graph_.node(member).op == ArrayOp::kReduce;
   });
   std::vector<std::string> shapes;
   for (int stored : p.stores) shapes.push_back(ShapeOf(stored));
-  return std::make_unique<FusedRows>(
-      step_number_, BuildRegion(p, region), TiledExtent(p, region.extents),
-      Label(reduces ? "Rows" : "Map", absl::StrJoin(shapes, " "), p));
+  std::string label = Label(reduces ? "Rows" : "Map", absl::StrJoin(shapes, " "), p);
+  std::vector<RowProgram> programs;
+  programs.push_back(Placed(p));
+  for (Pending& also : p.stacked) programs.push_back(Placed(also));
+  if (programs.size() > 1) absl::StrAppend(&label, " ", programs.size(), " stacked");
+  return std::make_unique<FusedRows>(step_number_, std::move(programs),
+                                     TiledExtent(p, region.extents), std::move(label));
+}
+
+std::unique_ptr<Step> ArrayCompiler::BuildReduce(Pending& p, const ArrayNode& n,
+                                                 const std::string& shape) {
+  std::vector<FusedReduce::Reduction> reductions;
+  reductions.push_back({Placed(p), AddressOf(p.id)});
+  for (Pending& also : p.stacked) reductions.push_back({Placed(also), AddressOf(also.id)});
+  std::string label = Label("Reduce", shape, p);
+  if (reductions.size() > 1) absl::StrAppend(&label, " ", reductions.size(), " stacked");
+  return std::make_unique<FusedReduce>(step_number_, static_cast<ArrayReduction>(n.reduce), p.outer,
+                                       p.reduced, p.inner, std::move(reductions),
+                                       TiledExtent(p, n.space), std::move(label));
 }
 
 std::string ArrayCompiler::Label(std::string_view kind, const std::string& shape,
@@ -257,6 +280,30 @@ bool ArrayCompiler::ChecksMask(const ArrayNode& product) const {
   // With both factors zeroed there is nothing to check.
   const Staircase staircase = graph_.StaircaseOf(stairs);
   return staircase.present() && !(b.VariesAlong(staircase.of) && b.VariesAlong(staircase.along));
+}
+
+std::vector<ContractStep::Product> ArrayCompiler::ProductsOf(const Pending& p) {
+  std::vector<ContractStep::Product> products;
+  const auto add = [&](const Pending& of) {
+    const int id = of.id;
+    const ArrayNode& n = graph_.node(id);
+    ContractStep::Product product;
+    product.a = AddressOf(n.operands[of.turned ? 1 : 0].array);
+    product.b = AddressOf(n.operands[of.turned ? 0 : 1].array);
+    product.c = AddressOf(p.sums ? p.id : id);
+    product.scale = n.scale;
+    // Of a sum only the first adds to an array of its own.
+    product.adds = n.adds && !(p.sums && !products.empty());
+    if (product.adds) {
+      ADJOIN_DCHECK(Along(n.operands.back(), n.shape.size()) == StridesOf(id));
+      product.addend = AddressOf(n.operands.back().array);
+    }
+    products.push_back(product);
+  };
+  if (!p.sums) add(p);
+  for (const Pending& also : p.stacked) add(also);
+  if (p.sums) add(p);
+  return products;
 }
 
 std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const ArrayNode& n,
@@ -290,15 +337,12 @@ std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const Array
   }
   mask.checked_by_tile = p.tiled >= 0 && by_tile_.contains(n.operands[1].array);
   if (!stairs.present()) stairs = graph_.StaircaseOf(read_cells_[static_cast<size_t>(p.id)]);
-  ContractStep::Epilogue epilogue{n.scale, n.adds, {}};
-  if (n.adds) {
-    ADJOIN_DCHECK(Along(n.operands.back(), n.shape.size()) == c);
-    epilogue.addend = AddressOf(n.operands.back().array);
-  }
+  std::vector<ContractStep::Product> products = ProductsOf(p);
+  const std::string_view kind = products[0].adds ? "ContractAdd" : "Contract";
   return std::make_unique<ContractStep>(
-      step_number_, n.type, std::move(axes), AddressOf(n.operands[0].array),
-      AddressOf(n.operands[1].array), AddressOf(p.id), std::move(mask), std::move(stairs), p.tiled,
-      epilogue, Label(n.adds ? "ContractAdd" : "Contract", shape, p));
+      step_number_, n.type, std::move(axes), std::move(products),
+      p.sums ? ContractStep::Stack::kSum : ContractStep::Stack::kEach, std::move(mask),
+      std::move(stairs), p.tiled, Label(kind, shape, p));
 }
 
 std::vector<ArrayIndex> ArrayCompiler::BuildIndices(const ArrayNode& n, size_t rank,

@@ -102,6 +102,10 @@ StepWork ArrayCompiler::WorkOf(const Pending& p) const {
       AddWork(p.id, work, seen);
     }
   }
+  const auto steps = static_cast<double>(1 + p.stacked.size());
+  for (double* part :
+       {&work.additions, &work.exps, &work.tanhs, &work.positions, &work.flops, &work.cells})
+    *part *= steps;
   absl::flat_hash_set<int> arrays(p.reads.begin(), p.reads.end());
   arrays.insert(p.stores.begin(), p.stores.end());
   for (int id : arrays) work.bytes += static_cast<double>(BytesOf(id));
@@ -122,7 +126,19 @@ void ArrayCompiler::NoteRules() {
   NoteContractions();
   NoteInline();
   NoteStore();
+  NoteStacks();
   NoteTilesAndStages();
+}
+
+void ArrayCompiler::NoteStacks() {
+  int into = 0;
+  double steps = 0;
+  for (const Pending& p : pending_) {
+    into += p.stacked.empty() ? 0 : 1;
+    steps += static_cast<double>(p.stacked.size());
+  }
+  if (into == 0) return;
+  Note("stack", absl::StrCat(steps + into, " steps as ", into), steps * options_.costs.call / 1000);
 }
 
 void ArrayCompiler::NoteShare() {

@@ -29,6 +29,7 @@ struct PlanOptions {
   RuleUse tile = RuleUse::kOn;        // steps that share large arrays run together, tile by tile
   RuleUse join_order = RuleUse::kOn;  // joins of Rows in the cheapest order
   RuleUse sparse = RuleUse::kOn;      // joins + SUM(product) of Rows as sparse products
+  RuleUse stack = RuleUse::kOn;       // steps of one shape become one
   RuleUse stage = RuleUse::kOn;       // independent steps run side by side
   int64_t work_mem =
       int64_t{256} << 20;  // bytes a stored intermediate may take before it is recomputed instead

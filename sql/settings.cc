@@ -157,6 +157,7 @@ constexpr Row kRows[] = {
     ADJOIN_ROW("adjoin.sparse", plan.sparse, PlanRule<&PlanOptions::sparse>,
                OnOffForce(s.plan.sparse)),
     ADJOIN_ROW("adjoin.spill", spill, SpillRule, OnOffForce(s.spill)),
+    ADJOIN_ROW("adjoin.stack", plan.stack, PlanRule<&PlanOptions::stack>, OnOffForce(s.plan.stack)),
     ADJOIN_ROW("adjoin.stage", plan.stage, PlanRule<&PlanOptions::stage>, OnOffForce(s.plan.stage)),
     ADJOIN_ROW("adjoin.store", plan.store, PlanRule<&PlanOptions::store>, OnOffForce(s.plan.store)),
     ADJOIN_ROW("adjoin.temp_directory", temp_directory, TempDirectory, s.temp_directory),

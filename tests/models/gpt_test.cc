@@ -190,12 +190,12 @@ std::string TestName(const testing::TestParamInfo<GptTest::ParamType>& test) {
   return std::get<1>(test.param).name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Small, GptTest,
-                         testing::Combine(testing::Values("gpt_small"),
-                                          testing::ValuesIn(Named({"engine", "grid_off",
-                                                                   "contraction_off", "inline_off",
-                                                                   "tile_force", "threads_4"}))),
-                         TestName);
+INSTANTIATE_TEST_SUITE_P(
+    Small, GptTest,
+    testing::Combine(testing::Values("gpt_small"),
+                     testing::ValuesIn(Named({"engine", "grid_off", "contraction_off", "inline_off",
+                                              "tile_force", "stack_force", "threads_4"}))),
+    TestName);
 INSTANTIATE_TEST_SUITE_P(Base, GptTest,
                          testing::Combine(testing::Values("gpt_base"),
                                           testing::ValuesIn(Named({"engine", "grid_off",

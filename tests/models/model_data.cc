@@ -198,6 +198,7 @@ std::vector<Variant> AllVariants() {
       engine("share_off", 1, {{"adjoin.share", "off"}, {"adjoin.store", "force"}}),
       engine("store_off", 1, {{"adjoin.store", "off"}}),
       engine("tile_force", 1, {{"adjoin.tile", "force"}}),
+      engine("stack_force", 1, {{"adjoin.stack", "force"}}),
       engine("grid_and_contraction_off", 1,
              {{"adjoin.grid", "off"}, {"adjoin.contraction", "off"}}),
       engine("threads_4", 4, {{"adjoin.morsel_rows", "1000"}, {"adjoin.stage", "force"}}),

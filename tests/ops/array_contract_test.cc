@@ -18,7 +18,8 @@ constexpr int64_t kBatch = 2, kRows = 300, kOther = 530, kFree = 19;
 
 struct Operands {
   std::vector<double> a, b, c, addend = {};
-  ContractStep::Epilogue epilogue = {};
+  double scale = 1;
+  bool adds = false;  // `addend`
   bool skips = false;
   int tiled = -1;  // the axis
   int64_t tile = 0;
@@ -33,8 +34,9 @@ absl::Status Multiply(const std::vector<ContractAxis>& axes, const Staircase& st
   mask.checked = {1, 0};
   mask.checked_cells = std::ssize(run.b);
   mask.checked_by_tile = run.checked_by_tile;
-  const ContractStep step(0, TypeId::kFloat64, axes, {0, 0}, {1, 0}, {2, 0}, mask, stairs,
-                          run.tiled, run.epilogue, "test");
+  const ContractStep step(0, TypeId::kFloat64, axes,
+                          {{{0, 0}, {1, 0}, {2, 0}, run.scale, run.adds, {3, 0}}},
+                          ContractStep::Stack::kEach, mask, stairs, run.tiled, "test");
   run.skips = step.Describe().find("staircase") != std::string::npos;
   RunState state;
   state.bases = {
@@ -185,7 +187,8 @@ TEST_P(TilesTest, AddUpToTheWhole) {
   // 0.25 * product + addend, from what the product itself was.
   Operands fused = part;
   fused.addend = Normal(std::ssize(whole.c), 5);
-  fused.epilogue = {0.25, true, {3, 0}};
+  fused.scale = 0.25;
+  fused.adds = true;
   for (int axis : {-1, tiled.tiled}) {
     fused.tiled = axis;
     fused.c.assign(whole.c.size(), std::nan(""));
@@ -290,6 +293,76 @@ INSTANTIATE_TEST_SUITE_P(All, CutTest,
                                                           CutCase{1, 500, 98},   // by rows
                                                           CutCase{3, 400, 50}),
                                           testing::Bool()));
+
+// Several products in one step have the bits of each in a step of its own: stored each, or summed
+// in their order; whole and cut into parts, which run in any order.
+class StackTest : public testing::TestWithParam<std::tuple<CutCase, bool, int>> {};
+
+TEST_P(StackTest, KeepsBits) {
+  const auto& [sizes, turned, count] = GetParam();
+  constexpr int64_t kInner = 70;
+  const auto& [batch, rows, columns] = sizes;
+  const std::vector<ContractAxis> axes = {
+      {batch, rows * kInner, kInner * columns, rows * columns, true, true, false},
+      {rows, kInner, 0, turned ? 1 : columns, true, false, false},
+      {columns, 0, 1, turned ? rows : 1, false, true, false},
+      {kInner, 1, columns, 0, true, true, true}};
+  const int64_t cells = batch * rows * columns;
+  // The arrays: a, which all share, what the first adds to, and of each its b and its c.
+  std::vector<std::vector<double>> arrays = {Normal(batch * rows * kInner, 1), Normal(cells, 2)};
+  for (int p = 0; p < count; ++p) {
+    arrays.push_back(Normal(batch * kInner * columns, 3 + static_cast<uint64_t>(p)));
+    arrays.emplace_back(static_cast<size_t>(cells), std::nan(""));
+  }
+  RunState state;
+  state.step_states.resize(1);
+  for (auto& array : arrays) state.bases.push_back(reinterpret_cast<std::byte*>(array.data()));
+  const auto product = [&](int p, int c) {
+    return ContractStep::Product{{0, 0}, {2 + 2 * p, 0}, {c, 0}, 0.5 + p, p == 0, {1, 0}};
+  };
+  const auto run = [&](std::vector<ContractStep::Product> products, ContractStep::Stack stack) {
+    const ContractStep step(0, TypeId::kFloat64, axes, std::move(products), stack, {}, {}, -1, "");
+    auto scratch = Buffer::Allocate(step.scratch_bytes(), std::make_shared<MemoryBudget>());
+    ASSERT_TRUE(scratch.ok());
+    state.scratch = *scratch;
+    for (int64_t part = step.parts(); part-- > 0;) step.RunPart(state, part, 0);
+  };
+  // Each alone, then what they add up to when each adds to the one before.
+  std::vector<std::vector<double>> alone;
+  for (int p = 0; p < count; ++p) {
+    run({product(p, 3)}, ContractStep::Stack::kEach);
+    alone.push_back(arrays[3]);
+  }
+  run({product(0, 3)}, ContractStep::Stack::kEach);
+  for (int p = 1; p < count; ++p) {
+    ContractStep::Product next = product(p, 3);
+    next.adds = true;
+    next.addend = {3, 0};
+    run({next}, ContractStep::Stack::kEach);
+  }
+  const std::vector<double> sum = arrays[3];
+
+  std::vector<ContractStep::Product> each, summed;
+  for (int p = 0; p < count; ++p) {
+    each.push_back(product(p, 3 + 2 * p));
+    summed.push_back(product(p, 3));
+  }
+  run(each, ContractStep::Stack::kEach);
+  for (int p = 0; p < count; ++p) {
+    const std::vector<double>& c = arrays[static_cast<size_t>(3 + 2 * p)];
+    EXPECT_EQ(std::memcmp(c.data(), alone[static_cast<size_t>(p)].data(), c.size() * 8), 0) << p;
+  }
+  run(summed, ContractStep::Stack::kSum);
+  EXPECT_EQ(std::memcmp(arrays[3].data(), sum.data(), sum.size() * 8), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StackTest,
+                         testing::Combine(testing::Values(CutCase{1, 7, 20},     // one part
+                                                          CutCase{8, 64, 40},    // a part a product
+                                                          CutCase{40, 30, 60},   // by batches,
+                                                          CutCase{1, 100, 500},  // by columns,
+                                                          CutCase{2, 500, 100}),  // by rows
+                                          testing::Bool(), testing::Values(2, 3, 5)));
 
 }  // namespace
 }  // namespace adjoin

@@ -515,7 +515,7 @@ TEST(FusedRowsTest, HasTheSameBitsAtEveryNumberOfThreads) {
       b.Store(b.Map(ScalarOp::kDivide, TypeId::kFloat64, quotient),
               {{1, 0}, TypeId::kFloat64, {length, 1}});
       std::vector<double> out(x.size(), -1);
-      const FusedRows step(0, std::move(b).Build(), 1, "softmax");
+      const FusedRows step(0, {std::move(b).Build()}, 1, "softmax");
       TaskPool pool(std::max(threads, 1));
       RunState state = StateOver({BytesOf(x), BytesOf(out)}, threads == 0 ? nullptr : &pool);
       ASSERT_TRUE(step.Prepare(state).ok());
@@ -553,8 +553,8 @@ std::vector<T> RunReduce(ArrayReduction reduction, TypeId type, ReduceShape s, s
   }
   b.Expose(id);
   std::vector<T> out(static_cast<size_t>(s.outer * s.inner) + 1, T(77)), by_tiles = out;
-  const FusedReduce step(0, reduction, s.outer, s.reduced, s.inner, std::move(b).Build(), {1, 0},
-                         std::max<int64_t>(s.outer, 1), "reduce");
+  const FusedReduce step(0, reduction, s.outer, s.reduced, s.inner,
+                         {{std::move(b).Build(), {1, 0}}}, std::max<int64_t>(s.outer, 1), "reduce");
   RunState state = StateOver({BytesOf(x), BytesOf(out)}, pool);
   EXPECT_TRUE(step.Prepare(state).ok());
   EXPECT_TRUE(step.Run(state).ok());

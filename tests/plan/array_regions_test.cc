@@ -360,6 +360,7 @@ class RandomGraph {
 
   size_t tilings() const { return tilings_; }
   size_t stages() const { return stages_; }
+  size_t stacks() const { return stacks_; }  // steps that are several
   // How many products add to an array from now on.
   int FuseEpilogues() {
     adjoin::FuseEpilogues(roots_, graph_);
@@ -428,6 +429,12 @@ class RandomGraph {
     for (int run = 0; run < 2; ++run) RunSteps(program);
     tilings_ += program.tilings.size();
     stages_ += program.stages.size();
+    for (const auto& step : program.steps) {
+      const std::string text = step->Describe();
+      const bool is_stack =
+          text.find(" stacked") != std::string::npos || text.find(" summed") != std::string::npos;
+      stacks_ += is_stack ? 1 : 0;
+    }
     for (int root : roots_) {
       ASSERT_TRUE(program.views.contains(root)) << graph_.ToString(root);
       CheckRoot(root, program.views.find(root)->second);
@@ -774,8 +781,23 @@ class RandomGraph {
     n.operands = {{a, {}}, {b, {}}};
     for (size_t k = 0; k < x.size(); ++k) n.operands[0].axes.push_back(position[k]);
     for (int axis : of_b) n.operands[1].axes.push_back(position[Index(axis)]);
-    const std::vector<Strided> arrays = {Over(n.operands[0], all.size()),
-                                         Over(n.operands[1], all.size())};
+    int sum = -1;
+    for (int product = AddProduct(n); product >= 0; product = AddProduct(n)) {
+      if (OneIn(2)) sum = AddUpdate(product, OneIn(2) ? sum : -1);
+      if (OneIn(2)) roots_.push_back(graph_.size() - 1);
+      if (OneIn(2)) return;
+      // Another that reads the same array, to be stacked.
+      const size_t other = static_cast<size_t>(Below(2));
+      const Extents shape = node(n.operands[other].array).shape;
+      n.operands[other].array = AddInput(shape, TypeId::kFloat64, -3, 4);
+      if (OneIn(2)) std::swap(n.operands[0], n.operands[1]);
+    }
+  }
+
+  // -1: its cells are too large.
+  int AddProduct(ArrayNode n) {
+    const size_t rank = n.space.size();
+    const std::vector<Strided> arrays = {Over(n.operands[0], rank), Over(n.operands[1], rank)};
     const int64_t times = CellsOf(n.space) / CellsOf(n.shape);
     std::vector<double> cells(static_cast<size_t>(CellsOf(n.shape)), 0);
     int64_t cell = 0;
@@ -783,30 +805,33 @@ class RandomGraph {
       cells[static_cast<size_t>(cell++ / times)] +=
           At(arrays[0], offset[0]) * At(arrays[1], offset[1]);
     });
-    const int product = Add(std::move(n), std::move(cells),
-                            MagnitudeOf(values_[Index(a)]) * MagnitudeOf(values_[Index(b)]) *
-                                static_cast<double>(times));
-    if (product >= 0 && OneIn(2)) AddUpdate(product);
+    const double magnitude = MagnitudeOf(values_[Index(n.operands[0].array)]) *
+                             MagnitudeOf(values_[Index(n.operands[1].array)]) *
+                             static_cast<double>(times);
+    return Add(std::move(n), std::move(cells), magnitude);
   }
 
-  // x + a product, or x - 3 times it: an epilogue, if nothing else reads the product.
-  void AddUpdate(int product) {
+  // x + a product, or x - 3 times it: an epilogue, if nothing else reads the product. `x`: -1: an
+  // input. The array; -1: its cells are too large.
+  int AddUpdate(int product, int x) {
     const Extents shape = node(product).shape;
     const auto whole = [&](int array) {
       ArrayOperand o{array, {}};
       for (size_t k = 0; k < shape.size(); ++k) o.axes.push_back(static_cast<int>(k));
       return o;
     };
-    const int x = AddInput(shape, TypeId::kFloat64, -3, 4);
+    if (x < 0) x = AddInput(shape, TypeId::kFloat64, -3, 4);
     ArrayOperand term = whole(product);
     if (OneIn(2)) {
       const int three = AddConstant(Value::Float(3), TypeId::kFloat64);
       AddMapOf(ScalarOp::kMultiply, TypeId::kFloat64, shape, {term, {three, {}}});
       term = whole(graph_.size() - 1);
-      if (node(term.array).scalar != ScalarOp::kMultiply) return;
+      if (node(term.array).scalar != ScalarOp::kMultiply) return -1;
     }
-    AddMapOf(OneIn(2) ? ScalarOp::kAdd : ScalarOp::kSubtract, TypeId::kFloat64, shape,
-             {whole(x), term});
+    const ScalarOp op = OneIn(2) ? ScalarOp::kAdd : ScalarOp::kSubtract;
+    AddMapOf(op, TypeId::kFloat64, shape, {whole(x), term});
+    const int sum = graph_.size() - 1;
+    return node(sum).op == ArrayOp::kMap && node(sum).scalar == op ? sum : -1;
   }
 
   // One axis of an array by positions along an axis of another extent, or of its own.
@@ -913,11 +938,11 @@ class RandomGraph {
   std::vector<int> roots_;
   size_t outputs_ = 0;
   RunState state_;
-  size_t tilings_ = 0, stages_ = 0;
+  size_t tilings_ = 0, stages_ = 0, stacks_ = 0;
 };
 
 TEST(CompileArraysTest, RandomGraphsHaveTheirCells) {
-  size_t tilings = 0, stages = 0;
+  size_t tilings = 0, stages = 0, stacks = 0;
   int fused = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE(seed);
@@ -926,12 +951,12 @@ TEST(CompileArraysTest, RandomGraphsHaveTheirCells) {
       for (int64_t work_mem : {int64_t{256} << 20, int64_t{2048}}) {
         for (RuleUse use : {RuleUse::kOff, RuleUse::kForce}) {
           SCOPED_TRACE(inline_maps ? "inline" : "not inline");
-          SCOPED_TRACE(use == RuleUse::kForce ? "tiled, in stages" : "step by step");
+          SCOPED_TRACE(use == RuleUse::kForce ? "tiled, stacked, in stages" : "step by step");
           PlanOptions options;
           options.inline_maps = inline_maps;
           options.work_mem = work_mem;
           options.store = static_cast<RuleUse>(seed % 3);
-          options.tile = options.stage = use;
+          options.tile = options.stack = options.stage = use;
           graph.Check(options);
           if (testing::Test::HasFailure()) return;
         }
@@ -941,16 +966,18 @@ TEST(CompileArraysTest, RandomGraphsHaveTheirCells) {
     for (RuleUse use : {RuleUse::kOff, RuleUse::kForce}) {
       SCOPED_TRACE("fused epilogues");
       PlanOptions options;
-      options.tile = options.stage = use;
+      options.tile = options.stack = options.stage = use;
       graph.Check(options);
       if (testing::Test::HasFailure()) return;
     }
     tilings += graph.tilings();
     stages += graph.stages();
+    stacks += graph.stacks();
   }
   EXPECT_GT(fused, 100);
   EXPECT_GT(tilings, 1000);
   EXPECT_GT(stages, 1000);
+  EXPECT_GT(stacks, 500);
 }
 
 }  // namespace

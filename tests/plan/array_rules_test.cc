@@ -71,6 +71,7 @@ TEST_F(ArrayRulesTest, WhatSeveralReadIsStoredByWhatItCosts) {
     roots.push_back(Map(graph, ScalarOp::kSubtract, {value, input}));
   }
   PlanOptions options;
+  options.stack = RuleUse::kOff;
   EXPECT_EQ(RuleText(Compile(graph, roots, options), "store"),
             "1 values stored, 1 computed by each reader");
   options.store = RuleUse::kOff;

@@ -72,6 +72,7 @@ std::vector<EngineConfig> EngineConfigs() {
   stored.share = false;
   stored.store = RuleUse::kForce;
   add("tiles forced").tile = RuleUse::kForce;
+  add("stacks forced").stack = RuleUse::kForce;
   PlanOptions& plain = add("all off");
   plain.grid = plain.contraction = plain.inline_maps = false;
   PlanOptions& small = add("small batches");

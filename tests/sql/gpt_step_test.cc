@@ -32,19 +32,19 @@ std::string Replace(std::string text, const std::string& from, const std::string
   return text;
 }
 
-std::string Create(const std::string& name, const std::string& dims, const std::string& file) {
+std::string Create(const std::string& name, const std::string& dims, const std::string& file,
+                   const std::string& type) {
   const std::string list = Replace(dims, " ", ", ");
-  return "CREATE TABLE " + name + " (" + Replace(dims, " ", " BIGINT, ") +
-         " BIGINT, val DOUBLE PRECISION, PRIMARY KEY (" + list + "));" + "COPY " + name +
-         " FROM '" + file + "' (FORMAT npy);";
+  return "CREATE TABLE " + name + " (" + Replace(dims, " ", " BIGINT, ") + " BIGINT, val " + type +
+         ", PRIMARY KEY (" + list + "));" + "COPY " + name + " FROM '" + file + "' (FORMAT npy);";
 }
 
 // The tables of a reference export, with the batch of step 0.
-std::string Tables(const std::string& size) {
+std::string Tables(const std::string& size, const std::string& type = "DOUBLE PRECISION") {
   const std::string folder = std::string(ADJOIN_SOURCE_DIR) + "/tests/data/gpt_" + size + "/";
   std::string sql;
   for (const Parameter& p : kParameters)
-    sql += Create(p.name, p.dims, folder + "init/" + p.name + ".npy");
+    sql += Create(p.name, p.dims, folder + "init/" + p.name + ".npy", type);
   for (const char* part : {"x", "y"}) {
     sql += std::string("CREATE TABLE all_") + part +
            " (s BIGINT, b BIGINT, t BIGINT, val INTEGER, PRIMARY KEY (s, b, t));" + "COPY all_" +
@@ -130,6 +130,55 @@ TEST(GptStepTest, TheSameBitsOnAnyNumberOfThreads) {
       ++at;
     }
   }
+}
+
+// The values of all parameters after two steps, one after another.
+template <typename T>
+std::vector<T> TwoSteps(const std::string& size, int threads, const std::string& stack,
+                        std::string* plan) {
+  std::vector<T> out;
+  const Database database = *Database::Open({.threads = threads});
+  Connection connection = database.Connect();
+  const char* type = sizeof(T) == 4 ? "REAL" : "DOUBLE PRECISION";
+  const auto made = connection.Execute(Tables(size, type));
+  EXPECT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE(connection.Set("adjoin.stack", stack).ok());
+  auto step = connection.Prepare(Step());
+  EXPECT_TRUE(step.ok()) << step.status();
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(step->Run().ok());
+  *plan = step->Explain();
+  for (const Parameter& p : kParameters) {
+    const Table table = *connection.GetTable(p.name);
+    const auto values = *table.column_data<T>(table.num_columns() - 1);
+    out.insert(out.end(), values.begin(), values.end());
+  }
+  return out;
+}
+
+template <typename T>
+void ExpectSameBitsStacked(const std::string& size, const std::vector<int>& threads) {
+  std::string plan;
+  const std::vector<T> expected = TwoSteps<T>(size, 1, "off", &plan);
+  EXPECT_EQ(plan.find(" stacked "), std::string::npos) << plan;
+  EXPECT_EQ(plan.find(" summed "), std::string::npos) << plan;
+  for (int n : threads) {
+    for (const char* stack : {"on", "force"}) {
+      const std::vector<T> stacked = TwoSteps<T>(size, n, stack, &plan);
+      EXPECT_EQ(std::memcmp(stacked.data(), expected.data(), expected.size() * sizeof(T)), 0)
+          << size << " on " << n << " threads, stack = " << stack;
+      EXPECT_NE(plan.find(" 3 stacked "), std::string::npos) << "q, k and v are apart\n" << plan;
+      if (size == "small") {  // else it may be in tiles
+        EXPECT_NE(plan.find(" 3 summed "), std::string::npos) << "their gradients are\n" << plan;
+      }
+    }
+  }
+}
+
+TEST(GptStepTest, StackedItHasTheSameBits) {
+  ExpectSameBitsStacked<float>("small", {1, 2, 4});
+  ExpectSameBitsStacked<double>("small", {1, 2, 4});
+  ExpectSameBitsStacked<float>("base", {1, 4});
+  ExpectSameBitsStacked<double>("base", {4});
 }
 
 }  // namespace

@@ -136,5 +136,45 @@ TEST_F(RandomTable, ArgumentsHaveTheirTypes) {
   EXPECT_EQ(Rows("SELECT x * random_normal(1, 2) = 2 * random_normal(1, 2) FROM r"), "t\n");
 }
 
+// Tables of one statement and one shape are one step, with the bits that each has alone.
+TEST_F(RandomTable, TablesOfOneShapeAreOneStep) {
+  constexpr int kTables = 40;  // of two shapes, in turn
+  std::string create, insert;
+  for (int t = 0; t < kTables; ++t) {
+    absl::StrAppend(&create, "CREATE TABLE w", t,
+                    " (i BIGINT, j BIGINT, val REAL, PRIMARY KEY (i, j));");
+    absl::StrAppend(&insert, t == 0 ? "WITH " : t + 1 == kTables ? "" : ", ");
+    absl::StrAppend(&insert, t + 1 == kTables ? "" : absl::StrCat("s", t, " AS ("), "INSERT INTO w",
+                    t, " SELECT i, j, random_normal(", 100 + t, ", i * 7 + j, ", 1 + t % 3,
+                    "::REAL) FROM generate_series(0, ", t % 2 == 0 ? 60 : 50,
+                    ") AS a(i) CROSS JOIN generate_series(0, 6) AS b(j)",
+                    t + 1 == kTables ? "" : ")");
+  }
+  std::vector<std::vector<float>> alone;
+  for (const char* stack : {"off", "on", "force"}) {
+    for (int threads : {1, 3}) {
+      auto database = Database::Open({.threads = threads});
+      Connection connection = database->Connect();
+      RunOn(connection, absl::StrCat(create, "SET adjoin.stack = ", stack));
+      RunOn(connection, insert);
+      for (int t = 0; t < kTables; ++t) {
+        const auto values = ValuesOf<float>(connection, absl::StrCat("SELECT val FROM w", t));
+        if (alone.size() < kTables) {
+          alone.push_back(values);
+        } else {
+          EXPECT_EQ(values, alone[static_cast<size_t>(t)]) << t << ", stack = " << stack;
+        }
+      }
+    }
+  }
+  Run(create);
+  const std::string plan = Plan(insert);
+  size_t stacks = 0;
+  for (size_t at = plan.find(" 20 stacked"); at != std::string::npos;
+       at = plan.find(" 20 stacked", at + 1))
+    ++stacks;
+  EXPECT_EQ(stacks, 2) << plan;
+}
+
 }  // namespace
 }  // namespace adjoin::api
