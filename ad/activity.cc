@@ -93,11 +93,13 @@ struct NodeActivity {
     const bool extreme =
         a.function == AggregateFunction::kMin || a.function == AggregateFunction::kMax;
     const bool comoment = a.function == AggregateFunction::kComoment;
-    if (!sums && !extreme && !comoment) return {};
+    const bool percentile = a.function == AggregateFunction::kPercentileUp ||
+                            a.function == AggregateFunction::kPercentileDown;
+    if (!sums && !extreme && !comoment && !percentile) return {};
     Activity out = ExprActivity(a.arg, *in[0]);
     if (comoment) out.active |= ExprActivity(a.second, *in[0]).active;
     if (!out.active) return {};
-    if ((sums || comoment) && a.distinct) {
+    if (!extreme && a.distinct) {
       out.blocker = "an aggregate of DISTINCT values";
     } else if (!IsFloat(a.arg->type) && out.blocker.empty()) {
       out.blocker = "an aggregate of integers";

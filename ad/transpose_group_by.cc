@@ -18,11 +18,36 @@ struct Fetched {
   int cotangent = -1, value = -1, mean = -1, second_mean = -1;
 };
 
+bool IsPercentile(const Aggregate& a) {
+  return a.function == AggregateFunction::kPercentileUp ||
+         a.function == AggregateFunction::kPercentileDown;
+}
+
+// What a group's cotangent `d` of a percentile of `e` is for the row of number `row` among the
+// `count` that are `taken`: the percentile is low + rest * (high - low), of the rows that are
+// `place` behind the first one, rounded down and up.
+ExprRef PercentileShare(const Aggregate& aggregate, const ExprRef& taken, const ExprRef& row,
+                        const ExprRef& count, const ExprRef& d) {
+  const TypeId type = aggregate.second->type;
+  const ExprRef one = FloatConst(1, type);
+  const ExprRef place = Mul(aggregate.second, Sub(CastTo(count, type), one));
+  const ExprRef before = Sub(CastTo(row, type), one);
+  const ExprRef low = CallNamed("floor", {place}, type);
+  const ExprRef high = CallNamed("ceil", {place}, type);
+  const ExprRef of_high = Mul(d, CastTo(Sub(place, low), d->type));
+  const auto at = [&](const ExprRef& which) {
+    return And(taken, CallNamed("=", {before, which}, TypeId::kBool));
+  };
+  const ExprRef alone = And(at(low), CallNamed("=", {low, high}, TypeId::kBool));
+  return CaseExpr({alone, d, at(low), Sub(d, of_high), at(high), of_high, NullExpr(d->type)});
+}
+
 }  // namespace
 
 //   SUM: e' = a'   AVG: e' = a' / COUNT(e)   MIN, MAX: e' = a' / ties where e = a     rows with
 //   NULL e, or that the FILTER dropped, get nothing
 //   SUM((x - mean) * (y - mean)): x' = a' * (y - mean of y), and y' the other way round
+//   percentiles: e' = a' in proportion for the one or two rows that it is between
 absl::Status Transposer::operator()(const GroupBy& g) {
   const RowView view = reverse.ViewOf(input(0));
   const int num_keys = static_cast<int>(g.keys.size());
@@ -79,6 +104,17 @@ absl::Status Transposer::operator()(const GroupBy& g) {
       const ExprRef dy = Mul(d, Sub(e, BaseColumn(base, f.mean)));
       ADJOIN_RETURN_IF_ERROR(Backpropagate(y, WhenTrue(pair, dy), activity, &by_view));
       d = WhenTrue(pair, dx);
+    } else if (IsPercentile(*f.aggregate)) {
+      const bool down = f.aggregate->function == AggregateFunction::kPercentileDown;
+      const ExprRef taken = And(filter, IsNotNull(e));
+      const Window numbers{keys,
+                           {{taken, /*descending=*/true, false}, {e, down, false}},
+                           {.end = FrameBound::kUnboundedFollowing},
+                           {{WindowFunction::kRowNumber, {}, nullptr, TypeId::kInt64},
+                            {WindowFunction::kCountStar, {}, taken, TypeId::kInt64}}};
+      base = planner().Make(numbers, {base});
+      d = PercentileShare(*f.aggregate, taken, BaseColumn(base, base->width() - 2),
+                          BaseColumn(base, base->width() - 1), d);
     } else if (f.value < 0) {
       d = WhenTrue(And(filter, IsNotNull(e)), d);
     } else {

@@ -8,6 +8,8 @@
 #include "engine/types.h"
 #include "kernels/kernel_table.h"
 #include "ops/centred_sum.h"
+#include "ops/percentile.h"
+#include "ops/taken_rows.h"
 
 namespace adjoin {
 namespace {
@@ -15,20 +17,6 @@ namespace {
 template <typename T>
 int64_t VectorBytes(const std::vector<T>& values) {
   return static_cast<int64_t>(values.capacity() * sizeof(T));
-}
-
-// Calls f(row, group) for the rows that count.
-template <typename F>
-void ForEachTaken(const Vector* arg, const uint8_t* take, const int64_t* groups, int64_t n, F&& f) {
-  const uint8_t* valid = arg == nullptr ? nullptr : arg->valid;
-  if (valid == nullptr && take == nullptr) {
-    for (int64_t r = 0; r < n; ++r) f(r, groups == nullptr ? 0 : groups[r]);
-    return;
-  }
-  for (int64_t r = 0; r < n; ++r) {
-    if ((valid != nullptr && valid[r] == 0) || (take != nullptr && take[r] == 0)) continue;
-    f(r, groups == nullptr ? 0 : groups[r]);
-  }
 }
 
 // The validity of groups that have something; null where all have.
@@ -384,6 +372,10 @@ std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, Typ
       return std::make_unique<Comoment<CentredSum>>();
     case AggregateKind::kStringAgg:
       return std::make_unique<StringAgg>();
+    case AggregateKind::kPercentileUp:
+      return MakePercentile(/*descending=*/false);
+    case AggregateKind::kPercentileDown:
+      return MakePercentile(/*descending=*/true);
   }
   return nullptr;
 }

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "engine/task_pool.h"
 #include "ops/arena.h"
 #include "ops/functions.h"
 #include "ops/vector.h"
@@ -21,13 +22,16 @@ class Accumulator {
   // Makes room for groups up to `groups`; new ones hold nothing.
   virtual void Resize(int64_t groups) = 0;
   // Adds row r to group groups[r] (null: to group 0) where take[r] != 0 (null: everywhere) and the
-  // argument is not NULL. `args`: none for COUNT(*), two for kStringAgg, two for
+  // argument is not NULL. `args`: none for COUNT(*), two for kStringAgg and percentiles, two for
   // kComoment or, where they are the same, one.
   virtual void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
                       int64_t n) = 0;
   // Adds group g of `other`, an accumulator of the same kind with `n` groups, to group map[g]
   // (null: g).
   virtual void Merge(const Accumulator& other, const int64_t* map, int64_t n) = 0;
+  // To be called once, after the last of these and before Result: computes what needs all of a
+  // group's values at once, on the pool where there is one.
+  virtual void Finish(TaskPool*) {}
   // Results of groups [begin, begin + n) in memory of `arena` or of this. Errors: 22003 "bigint out
   // of range", "value overflows numeric format".
   virtual absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const = 0;

@@ -18,8 +18,12 @@ enum class AggregateKind : uint8_t {
   // SUM((arg - its mean) * (second - its mean)) over the rows where neither is NULL, both DOUBLE
   // PRECISION: what VARIANCE, STDDEV, COVAR, CORR and REGR are made of.
   kComoment,
-  kStringAgg  // the texts of arg in row order, each but the first after its `second` (NULL:
-              // nothing)
+  kStringAgg,  // the texts of arg in row order, each but the first after its `second` (NULL:
+               // nothing)
+  // The value at the share `second` (a constant) of the way from the first of arg's values to the
+  // last, between two in proportion; both DOUBLE PRECISION. Up: the least is first.
+  kPercentileUp,
+  kPercentileDown,
 };
 
 enum class WindowKind : uint8_t {

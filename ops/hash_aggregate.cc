@@ -237,6 +237,7 @@ absl::StatusOr<TableRef> HashAggregate::Finish(SharedState& shared, RunState& ru
   auto& all = static_cast<AllGroups&>(shared);
   if (all.groups == nullptr) all.groups = std::make_unique<Groups>(spec_);
   const Groups& groups = *all.groups;
+  for (auto& accumulator : groups.accumulators) accumulator->Finish(run.pool);
   std::vector<ColumnRef> columns;
   const int64_t chunk_rows = all.options.morsel_rows;
   for (size_t c = 0; c < spec_.schema.fields.size(); ++c) {

@@ -134,9 +134,9 @@ struct Output {
 };
 
 absl::string_view AggregateName(AggregateFunction f) {
-  constexpr absl::string_view kNames[] = {"count(*)", "count",     "sum",      "avg",
-                                          "min",      "max",       "bool_and", "bool_or",
-                                          "comoment", "string_agg"};
+  constexpr absl::string_view kNames[] = {
+      "count(*)", "count",   "sum",      "avg",        "min",           "max",
+      "bool_and", "bool_or", "comoment", "string_agg", "percentile_up", "percentile_down"};
   return kNames[static_cast<int>(f)];
 }
 absl::string_view WindowName(WindowFunction f) {

@@ -71,7 +71,7 @@ struct Aggregate {
   ExprRef filter;  // null: every row
   bool distinct = false;
   TypeId type;               // result
-  ExprRef second = nullptr;  // of kComoment and kStringAgg
+  ExprRef second = nullptr;  // of kComoment, kStringAgg and percentiles
 };
 // Output: keys, then aggregates; groups in first-seen order. No keys: one row, also over no rows.
 struct GroupBy {

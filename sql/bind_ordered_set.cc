@@ -31,24 +31,12 @@ class OrderedSet {
         taken_(CallNamed("is not null", {value_}, TypeId::kBool)),
         key_(MakeSortKey(value_, sort_by)) {}
 
-  // Over the group: the value at the place `p` of the way from its first row to its last, between
-  // two rows in proportion.
+  // The value at the place `p` of the way from the first row to the last, between two rows in
+  // proportion.
   ExprRef Continuous(double p) {
-    const ExprRef row = Number();
-    const ExprRef rows = Count();
-    const auto place = [p](const ExprRef& count) {
-      return Mul(FloatConst(p, kDouble), Sub(CastTo(count, kDouble), FloatConst(1, kDouble)));
-    };
-    const auto at = [&](std::string_view how) {
-      const ExprRef number = Add(Round(how, place(rows)), FloatConst(1, kDouble));
-      return Pick(Equal(row, number));
-    };
-    const ExprRef low = at("floor");
-    const ExprRef high = at("ceil");
-    const ExprRef here = place(
-        AddCall({AggregateFunction::kCountStar, nullptr, taken_, false, TypeId::kInt64, nullptr}));
-    const ExprRef whole = Round("floor", here);
-    return CaseExpr({Equal(whole, here), low, Add(low, Mul(Sub(here, whole), Sub(high, low)))});
+    const auto function =
+        key_.descending ? AggregateFunction::kPercentileDown : AggregateFunction::kPercentileUp;
+    return AddCall({function, value_, nullptr, false, kDouble, FloatConst(p, kDouble)});
   }
   // NULL, of each group.
   ExprRef Nothing() { return Pick(ConstantExpr(Value::Bool(false), TypeId::kBool)); }

@@ -8,9 +8,9 @@
 
 namespace adjoin {
 
-// Binds a FuncCall body that is an ordered-set aggregate or has WITHIN GROUP. Each is MAX over the
-// one or two rows that a window over the group's rows in order picks, so that it has the derivative
-// of the values picked.
+// Binds a FuncCall body that is an ordered-set aggregate or has WITHIN GROUP. PERCENTILE_DISC and
+// MODE are MAX over the row that a window over the group's rows in order picks, so that they have
+// the derivative of the value picked.
 absl::StatusOr<ExprRef> BindOrderedSetAggregate(BindState& state, const std::string& name,
                                                 const Json& body, const Context& context);
 

@@ -122,6 +122,23 @@ TEST_F(TransposeRules, Comoments) {
   }
 }
 
+TEST_F(TransposeRules, Percentiles) {
+  const ExprRef e = Add(Mul(Col(kX), Col(kX)), Col(kY));
+  for (AggregateFunction f :
+       {AggregateFunction::kPercentileUp, AggregateFunction::kPercentileDown}) {
+    for (double share : {0.0, 0.3, 0.5, 1.0}) {
+      for (const ExprRef& filter : {ExprRef(), Less(Col(kY), Num(0.5))}) {
+        SCOPED_TRACE(share);
+        const Aggregate percentile{f, e, filter, false, kF, Num(share)};
+        CheckAll(LossOf(planner_.Make(GroupBy{{Col(kG)}, {percentile}}, {t_}), 1));
+        CheckAll(LossOf(
+            planner_.Make(GroupBy{{}, {Agg(AggregateFunction::kAvg, Col(kX)), percentile}}, {t_}),
+            1));
+      }
+    }
+  }
+}
+
 TEST_F(TransposeRules, SeveralAggregatesOfOneGroup) {
   const NodeRef groups = planner_.Make(
       GroupBy{{Col(kG)},

@@ -92,6 +92,17 @@ TEST_F(InterpreterTest, AggregatesOfTwoArguments) {
       pairs({{F(1), F(2)}, {F(2), F(6)}, {NullExpr(kF), F(9)}, {F(9), NullExpr(kF)}, {F(6), F(4)}});
   EXPECT_EQ(Run(planner_.Make(GroupBy{{}, {moment}}, {three})), "2;");
   EXPECT_EQ(Run(planner_.Make(GroupBy{{}, {moment}}, {pairs({{F(1), NullExpr(kF)}})})), "NULL;");
+  const auto percentile = [](AggregateFunction f) {
+    return Aggregate{f, Col(0, kF), nullptr, false, kF, F(0.25)};
+  };
+  EXPECT_EQ(Run(planner_.Make(GroupBy{{},
+                                      {percentile(AggregateFunction::kPercentileUp),
+                                       percentile(AggregateFunction::kPercentileDown)}},
+                              {pairs({{F(6), F(0)}, {NullExpr(kF), F(0)}, {F(1), F(0)}})})),
+            "2.25 4.75;");
+  EXPECT_EQ(Run(planner_.Make(GroupBy{{}, {percentile(AggregateFunction::kPercentileUp)}},
+                              {pairs({{NullExpr(kF), F(0)}})})),
+            "NULL;");
 }
 
 TEST_F(InterpreterTest, RecursionRunsOnTheLastRows) {

@@ -1,5 +1,6 @@
 #include "tests/reference/accumulator.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/decimal_functions.h"
@@ -55,6 +56,11 @@ void Accumulator::Add(const Value& value, const Value& second) {
       if (count_ > 1 && !second.is_null()) text_ += second.as_text();
       text_ += value.as_text();
       break;
+    case AggregateFunction::kPercentileUp:
+    case AggregateFunction::kPercentileDown:
+      values_.push_back(value);
+      share_ = second.as_float();
+      break;
     default:
       break;
   }
@@ -67,6 +73,20 @@ Value Accumulator::Comoment() const {
   x /= static_cast<long double>(count_), y /= static_cast<long double>(count_);
   for (const auto& [a, b] : pairs_) sum += (a - x) * (b - y);
   return Value::Float(static_cast<double>(sum));
+}
+
+Value Accumulator::Percentile() const {
+  std::vector<Value> sorted = values_;
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Value& a, const Value& b) {
+    return function_ == AggregateFunction::kPercentileUp ? CompareValues(a, b) < 0
+                                                         : CompareValues(b, a) < 0;
+  });
+  const double place = share_ * (static_cast<double>(count_) - 1);
+  const auto below = static_cast<size_t>(place);
+  const double low = sorted[below].as_float();
+  const double rest = place - static_cast<double>(below);
+  if (rest == 0) return Value::Float(low);
+  return Value::Float(low + rest * (sorted[below + 1].as_float() - low));
 }
 
 absl::StatusOr<Value> Accumulator::DecimalSum() const {
@@ -93,6 +113,7 @@ absl::StatusOr<Value> Accumulator::Result() const {
   if (adds && arg_type_ == TypeId::kDecimal) return DecimalSum();
   if (function_ == AggregateFunction::kSum) return Sum();
   if (function_ == AggregateFunction::kComoment) return Comoment();
+  if (!values_.empty()) return Percentile();
   if (function_ == AggregateFunction::kStringAgg) return Value::Text(text_);
   if (function_ == AggregateFunction::kAvg) {
     const double sum = IsFloat(arg_type_) ? float_sum_.Total() : static_cast<double>(integer_sum_);

@@ -29,7 +29,8 @@ class Accumulator {
  public:
   // `arg_type` is the type of the values, `type` the result's.
   Accumulator(AggregateFunction function, TypeId arg_type, TypeId type, bool distinct = false);
-  // NULL is skipped but by kCountStar. `second`: the second argument of kComoment and kStringAgg.
+  // NULL is skipped but by kCountStar. `second`: the second argument where there is
+  // one.
   void Add(const Value& value, const Value& second = Value());
   absl::StatusOr<Value> Result() const;
 
@@ -37,6 +38,7 @@ class Accumulator {
   absl::StatusOr<Value> Sum() const;
   absl::StatusOr<Value> DecimalSum() const;
   Value Comoment() const;
+  Value Percentile() const;
   AggregateFunction function_;
   TypeId arg_type_, type_;
   bool distinct_;
@@ -47,6 +49,8 @@ class Accumulator {
   Value extreme_;
   std::vector<std::pair<double, double>> pairs_;
   std::string text_;
+  std::vector<Value> values_;  // of a percentile
+  double share_ = 0;
   std::set<Row, RowLess> seen_;
 };
 

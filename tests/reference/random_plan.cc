@@ -277,6 +277,14 @@ bool RandomPlan::AddGroupBy() {
         {AggregateFunction::kComoment, x, nullptr, false, type, Chance(50) ? x : y});
     traits.push_back({false, false});
   }
+  if (Chance(15)) {
+    const TypeId type = TypeId::kFloat64;
+    const ExprRef x = Expression(n.traits, n.node->types, type, 1, true).expr;
+    group_by.aggregates.push_back(
+        {Chance(50) ? AggregateFunction::kPercentileUp : AggregateFunction::kPercentileDown, x,
+         nullptr, false, type, FloatConst(Below(5) / 4.0, type)});
+    traits.push_back({false, false});
+  }
   if (group_by.keys.empty() && group_by.aggregates.empty()) return false;
   return Add(planner_.Make(group_by, {n.node}), traits);
 }

@@ -269,6 +269,8 @@ TEST(BinderErrorsTest, AggregateArguments) {
        "22003: percentile value 2 is not between 0 and 1"},
       {"SELECT mode() WITHIN GROUP (ORDER BY x) OVER () FROM t",
        "0A000 at 8: OVER is not supported for ordered-set aggregate mode"},
+      {"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) OVER () FROM t",
+       "0A000 at 8: OVER is not supported for ordered-set aggregate percentile_cont"},
       {"SELECT string_agg(s, ',' ORDER BY s) OVER () FROM t",
        "0A000 at 8: aggregate ORDER BY is not implemented for window functions"},
       {"SELECT ntile(id) OVER () FROM t",

@@ -186,6 +186,13 @@ TEST_F(ExplainTest, FirstRowsOfPartitionsAreFoundBeforeTheWindow) {
   EXPECT_THAT(Rows(top + "g"), ::testing::Not(HasSubstr("first ")));
 }
 
+TEST_F(ExplainTest, PercentilesAreAggregates) {
+  Run("CREATE TABLE t (g BIGINT, x DOUBLE PRECISION)");
+  EXPECT_THAT(Rows("EXPLAIN SELECT g, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), "
+                   "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY x DESC) FROM t GROUP BY g"),
+              HasSubstr("GroupBy[g; percentile_up(x, 0.5), percentile_down(x, 0.25)]"));
+}
+
 TEST_F(ExplainTest, ATraceHasStatementsAndTheirSteps) {
   const std::string path = ::testing::TempDir() + "/adjoin_trace.json";
   Run("CREATE TABLE t (k INTEGER PRIMARY KEY, v DOUBLE PRECISION)");

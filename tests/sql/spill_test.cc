@@ -49,6 +49,8 @@ TEST_F(SpillTest, RowsAndBitsAreThoseOfMemory) {
       "SELECT k, COUNT(*) AS c, SUM(v) AS x, MIN(s) AS m, AVG(n) AS a FROM t GROUP BY k",
       "SELECT g, s, SUM(v) AS x, STDDEV(v) AS d, COUNT(DISTINCT n) AS c, MAX(n) AS m FROM t "
       "GROUP BY g, s",
+      "SELECT g, PERCENTILE_CONT(0.3) WITHIN GROUP (ORDER BY v) AS p, PERCENTILE_CONT(0.5) WITHIN "
+      "GROUP (ORDER BY n DESC) AS q FROM t GROUP BY g",
       "SELECT v, n, COUNT(*) FILTER (WHERE n > 100) AS c FROM t GROUP BY v, n",
       "SELECT SUM(a.v * b.v) AS x, COUNT(*) AS c FROM t AS a JOIN t AS b ON a.k = b.g",
       "SELECT a.k, b.k, a.v + b.v AS x, b.s FROM t AS a LEFT JOIN t AS b ON a.k = b.g AND a.v > "

@@ -1,0 +1,113 @@
+#include "ops/percentile.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "engine/large_vector.h"
+#include "ops/taken_rows.h"
+
+namespace adjoin {
+namespace {
+
+constexpr uint64_t kSignBit = uint64_t{1} << 63;
+
+// Numbers that are in the order of the values.
+uint64_t CodeOf(double value) {
+  if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
+  const auto bits = std::bit_cast<uint64_t>(value);
+  return (bits & kSignBit) != 0 && !std::isnan(value) ? ~bits : bits | kSignBit;
+}
+double ValueOf(uint64_t code) {
+  return std::bit_cast<double>((code & kSignBit) != 0 ? code ^ kSignBit : ~code);
+}
+
+class Percentile final : public Accumulator {
+ public:
+  explicit Percentile(bool descending) : flip_(descending ? ~uint64_t{0} : 0) {}
+  void Resize(int64_t groups) override { num_groups_ = groups; }
+  void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
+              int64_t n) override {
+    const auto* x = args[0].as<double>();
+    const auto* share = args[1].as<double>();
+    ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) {
+      share_ = share[r];
+      codes_.push_back(CodeOf(x[r]) ^ flip_);
+      groups_.push_back(static_cast<uint32_t>(g));
+    });
+  }
+  void Merge(const Accumulator& other, const int64_t* map, int64_t) override {
+    const auto& from = static_cast<const Percentile&>(other);
+    if (!from.codes_.empty()) share_ = from.share_;
+    codes_.insert(codes_.end(), from.codes_.begin(), from.codes_.end());
+    for (uint32_t g : from.groups_)
+      groups_.push_back(map == nullptr ? g : static_cast<uint32_t>(map[g]));
+  }
+  // Codes go to their groups' places by counting.
+  void Finish(TaskPool* pool) override {
+    std::vector<int64_t> ends(static_cast<size_t>(num_groups_) + 1);  // in the end
+    for (uint32_t g : groups_) ++ends[g + 1];
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    LargeVector<uint64_t> by_group(codes_.size());
+    for (size_t i = 0; i < codes_.size(); ++i) by_group[ends[groups_[i]]++] = codes_[i];
+    codes_ = {}, groups_ = {};
+    values_.resize(static_cast<size_t>(num_groups_));
+    has_.resize(static_cast<size_t>(num_groups_));
+    constexpr int64_t kGroupsATask = 1024;
+    const auto pick = [&](int64_t task) {
+      const int64_t last = std::min(num_groups_, (task + 1) * kGroupsATask);
+      for (int64_t g = task * kGroupsATask; g < last; ++g) {
+        const int64_t begin = g == 0 ? 0 : ends[g - 1];
+        if (begin == ends[g]) continue;
+        has_[g] = 1;
+        values_[g] = Pick({by_group.data() + begin, by_group.data() + ends[g]});
+      }
+      return absl::OkStatus();
+    };
+    const int64_t tasks = (num_groups_ + kGroupsATask - 1) / kGroupsATask;
+    if (pool != nullptr) return pool->ForEachBlock(tasks, pick).IgnoreError();
+    for (int64_t task = 0; task < tasks; ++task) pick(task).IgnoreError();
+  }
+  absl::StatusOr<Vector> Result(int64_t begin, int64_t, BatchArena&) const override {
+    return Vector{TypeId::kFloat64, values_.data() + begin, has_.data() + begin};
+  }
+  // With what Finish takes.
+  int64_t bytes() const override {
+    return static_cast<int64_t>(codes_.capacity() * sizeof(uint64_t) +
+                                groups_.capacity() * sizeof(uint32_t) +
+                                codes_.size() * sizeof(uint64_t)) +
+           num_groups_ * static_cast<int64_t>(sizeof(int64_t) + sizeof(double) + 1);
+  }
+
+ private:
+  // Leaves the codes in another order. REQUIRES: there are some.
+  double Pick(std::span<uint64_t> codes) const {
+    const double place = share_ * (static_cast<double>(codes.size()) - 1);
+    const double whole = std::floor(place);
+    const auto at = codes.begin() + static_cast<ptrdiff_t>(whole);
+    std::nth_element(codes.begin(), at, codes.end());
+    const double low = ValueOf(*at ^ flip_);
+    if (whole == place) return low;
+    const double high = ValueOf(*std::min_element(at + 1, codes.end()) ^ flip_);
+    return low + (place - whole) * (high - low);
+  }
+
+  const uint64_t flip_;
+  double share_ = 0;  // set where there are codes
+  int64_t num_groups_ = 0;
+  LargeVector<uint64_t> codes_;   // of the values that count
+  LargeVector<uint32_t> groups_;  // of codes_
+  std::vector<double> values_;    // by group, once finished
+  std::vector<uint8_t> has_;
+};
+
+}  // namespace
+
+std::unique_ptr<Accumulator> MakePercentile(bool descending) {
+  return std::make_unique<Percentile>(descending);
+}
+
+}  // namespace adjoin
