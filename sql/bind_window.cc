@@ -85,6 +85,9 @@ WindowFunction AsWindow(AggregateFunction function) {
       return WindowFunction::kComoment;
     case AggregateFunction::kStringAgg:
       return WindowFunction::kStringAgg;
+    case AggregateFunction::kPercentileUp:
+    case AggregateFunction::kPercentileDown:
+      break;  // with OVER they are an error
   }
   return WindowFunction::kCountStar;
 }
