@@ -109,8 +109,10 @@ absl::Status RunLike(const RowCall& call) {
     const auto match = [&](std::string_view s) { return Match<kIgnoreCase>(s, pattern); };
     if (known.data() == nullptr) known = pattern, contained = Contained(pattern);
     const bool same = pattern.data() == known.data() && pattern.size() == known.size();
-    if (!kIgnoreCase && same && !contained.empty())
-      return memmem(text.data(), text.size(), contained.data(), contained.size()) != nullptr;
+    if (!kIgnoreCase && same && !contained.empty()) {
+      return text.size() >= contained.size() &&  // and so not null
+             memmem(text.data(), text.size(), contained.data(), contained.size()) != nullptr;
+    }
     return same ? memo.Find(text, match) : match(text);
   };
   return RunRows<absl::StatusOr<bool>, std::string_view, std::string_view>(call, f);

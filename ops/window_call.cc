@@ -118,8 +118,8 @@ absl::StatusOr<std::unique_ptr<WindowColumn>> WindowColumn::Make(
 }
 
 absl::StatusOr<ColumnRef> WindowColumn::Finish() {
-  const uint8_t* valid =
-      std::memchr(valid_.data(), 0, valid_.size()) == nullptr ? nullptr : valid_.data();
+  const bool has_nulls = !valid_.empty() && std::memchr(valid_.data(), 0, valid_.size()) != nullptr;
+  const uint8_t* valid = has_nulls ? valid_.data() : nullptr;
   if (values_ == nullptr) return MakeColumn({spec_.result, data_, valid}, rows_, budget_);
   return MakeColumn(spec_.result, std::move(values_), valid, rows_, budget_);
 }

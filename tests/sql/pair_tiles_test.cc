@@ -3,6 +3,7 @@
 // grow with the list.
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -144,7 +145,8 @@ TEST(PairTilesTest, AListThatNoLongerHasAGroupIsPlannedAnew) {
     std::vector<double> values;
     const auto result = sums->Run();
     EXPECT_TRUE(result.ok()) << result.status();
-    for (double value : *result->rows.column_data<double>(1)) values.push_back(value);
+    const std::span<const double> sums_of = *result->rows.column_data<double>(1);
+    values.assign(sums_of.begin(), sums_of.end());
     return values;
   };
   EXPECT_EQ(run(), (std::vector<double>{6, 8, 16}));
