@@ -381,17 +381,9 @@ void ContractStep::RunPart(RunState& state, int64_t part, int slot) const {
 }
 
 void ContractStep::RunSpan(RunState& state, const Span& span) const {
-  struct Context {
-    const ContractStep* step;
-    RunState* state;
-    Span span;
-    Cut cut;
-  } context{this, &state, span, CutOf(span)};
-  const auto run = [](void* of, int64_t part, int slot) {
-    const auto& [step, run_state, whole, cut] = *static_cast<Context*>(of);
-    step->RunPartOf(*run_state, whole, cut, part, slot);
-  };
-  state.RunParts(context.cut.parts, run, &context);
+  const Cut cut = CutOf(span);
+  state.RunParts(cut.parts,
+                 [&](int64_t part, int slot) { RunPartOf(state, span, cut, part, slot); });
 }
 
 absl::Status ContractStep::Prepare(RunState& state) const {

@@ -49,7 +49,6 @@ class GatherStep final : public Step {
   std::string Describe() const override { return label_; }
 
  private:
-  struct Context;
   void GatherRuns(const RunState& state, int64_t first, int64_t last) const;
   template <typename T>
   void Gather(const RunState& state, int64_t first, int64_t last) const;  // runs
@@ -78,7 +77,6 @@ class ScatterStep final : public Step {
   std::string Describe() const override { return label_; }
 
  private:
-  struct Context;
   // What indices of the outermost loop, and of the cut one, add.
   struct Range {
     int64_t first, last;
@@ -88,8 +86,6 @@ class ScatterStep final : public Step {
   void Scatter(const RunState& state, Range outermost, Range cut) const;
   void Zero(const RunState& state) const;
   void Add(const RunState& state, Range outermost) const;
-  static void ZeroPart(void* context, int64_t part, int slot);
-  static void AddPart(void* context, int64_t part, int slot);
   bool cuts_runs() const { return cut_ == nest_.loops.size(); }
   int64_t cut_extent() const { return cuts_runs() ? nest_.run : nest_.loops[cut_]; }
 

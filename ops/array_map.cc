@@ -142,21 +142,13 @@ absl::Status FusedRows::Run(RunState& state) const {
   return absl::OkStatus();
 }
 
-struct FusedRows::Context {
-  const FusedRows* step;
-  RunState* state;
-  int64_t first, last, parts;
-};
-
 void FusedRows::RunTile(RunState& state, int64_t first, int64_t last) const {
   const int64_t rows = programs_[0].rows() / tiled_, tile = (last - first) * rows;
   const int64_t wanted = PartsFor(tile * programs_[0].length());
-  Context context{this, &state, first * rows, last * rows, PartsOf(tile, wanted)};
-  const auto run = [](void* of, int64_t part, int slot) {
-    const auto& [step, run_state, from, to, parts] = *static_cast<Context*>(of);
-    step->RunRows(*run_state, 0, from, to, part, parts, slot);
-  };
-  state.RunParts(context.parts, run, &context);
+  const int64_t parts = PartsOf(tile, wanted);
+  state.RunParts(parts, [&](int64_t part, int slot) {
+    RunRows(state, 0, first * rows, last * rows, part, parts, slot);
+  });
 }
 
 struct FusedReduce::State final : StepState {
@@ -307,22 +299,14 @@ void FusedReduce::RunPart(RunState& state, int64_t part, int slot) const {
   RunChunks(state, of, chunks * part / parts_, chunks * (part + 1) / parts_, slot);
 }
 
-struct FusedReduce::Context {
-  const FusedReduce* step;
-  RunState* state;
-  int64_t first, count, parts;
-};
-
 void FusedReduce::RunTile(RunState& state, int64_t first, int64_t last) const {
   const int64_t cells = outer_ / tiled_, chunks = cells * chunks_;
-  Context context{this, &state, first * chunks, (last - first) * chunks,
-                  std::min(parts_, PartsFor((last - first) * cells * reduced_ * inner_))};
-  const auto run = [](void* of, int64_t part, int slot) {
-    const auto& [step, run_state, from, count, parts] = *static_cast<Context*>(of);
-    step->RunChunks(*run_state, 0, from + count * part / parts, from + count * (part + 1) / parts,
-                    slot);
-  };
-  state.RunParts(context.parts, run, &context);
+  const int64_t count = (last - first) * chunks;
+  const int64_t parts = std::min(parts_, PartsFor((last - first) * cells * reduced_ * inner_));
+  state.RunParts(parts, [&](int64_t part, int slot) {
+    const int64_t from = first * chunks;
+    RunChunks(state, 0, from + count * part / parts, from + count * (part + 1) / parts, slot);
+  });
   if (last == tiled_) Finish(state);
 }
 

@@ -28,7 +28,6 @@ class FusedRows final : public Step {
 
  private:
   struct State;
-  struct Context;
   int64_t PartsOf(int64_t rows, int64_t wanted) const;
   // Part `part` of `parts` of some rows of a program.
   void RunRows(RunState& state, size_t program, int64_t first, int64_t last, int64_t part,
@@ -65,7 +64,6 @@ class FusedReduce final : public Step {
 
  private:
   struct State;
-  struct Context;
   // Chunks [first, last) of a reduction, numbered over all outer cells.
   void RunChunks(RunState& state, size_t of, int64_t first, int64_t last, int slot) const;
   template <typename T>

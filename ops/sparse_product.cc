@@ -98,12 +98,7 @@ class Multiplication {
     const bool shared =
         PartsFor(static_cast<double>(s_.pairs.back() * num_sums_), kFewestCells, kCellsOfPart) > 1;
     if (shared) {
-      run_.RunParts(
-          kMostParts,
-          [](void* of, int64_t part, int slot) {
-            static_cast<Multiplication*>(of)->RunPart(part, slot);
-          },
-          this);
+      run_.RunParts(kMostParts, [this](int64_t part, int slot) { RunPart(part, slot); });
     } else {
       for (int64_t p = 0; p < kMostParts; ++p) RunPart(p, 0);
     }

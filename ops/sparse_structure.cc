@@ -194,40 +194,32 @@ void SparseStructure::CutParts() {
 }
 
 absl::Status SparseStructure::FindPattern(RunState& run) {
-  struct Context {
-    SparseStructure* structure;
-    const RunControl* control;
-    std::vector<std::vector<uint32_t>> patterns;
-  } context{this, run.control, std::vector<std::vector<uint32_t>>(kMostParts)};
+  std::vector<std::vector<uint32_t>> patterns(kMostParts);
   std::vector<int64_t> offsets(static_cast<size_t>(left_groups()) + 1, 0);
   pattern_offsets.swap(offsets);
-  run.RunParts(
-      kMostParts,
-      [](void* of, int64_t part, int) {
-        auto& [s, control, patterns] = *static_cast<Context*>(of);
-        std::vector<uint32_t>& out = patterns[static_cast<size_t>(part)];
-        GroupMarks marks(s->right_groups);
-        for (int64_t g = s->part_begins[part]; g < s->part_begins[part + 1]; ++g) {
-          if (control != nullptr && control->cancelled.load(std::memory_order_relaxed)) return;
-          for (uint32_t e = s->left_offsets[g]; e < s->left_offsets[g + 1]; ++e) {
-            const uint32_t r = s->runs[e], begin = s->run_offsets[r], end = s->run_offsets[r + 1];
-            if (s->first_group[r] != kScattered) {
-              marks.AddRange(s->first_group[r], end - begin);
-            } else {
-              for (uint32_t i = begin; i < end; ++i) marks.Add(s->right_of_entry[i]);
-            }
-          }
-          const size_t before = out.size();
-          marks.Take(out);
-          s->pattern_offsets[g + 1] = static_cast<int64_t>(out.size() - before);
+  run.RunParts(kMostParts, [&](int64_t part, int) {
+    std::vector<uint32_t>& out = patterns[static_cast<size_t>(part)];
+    GroupMarks marks(right_groups);
+    for (int64_t g = part_begins[part]; g < part_begins[part + 1]; ++g) {
+      if (run.control != nullptr && run.control->cancelled.load(std::memory_order_relaxed)) return;
+      for (uint32_t e = left_offsets[g]; e < left_offsets[g + 1]; ++e) {
+        const uint32_t r = runs[e], begin = run_offsets[r], end = run_offsets[r + 1];
+        if (first_group[r] != kScattered) {
+          marks.AddRange(first_group[r], end - begin);
+        } else {
+          for (uint32_t i = begin; i < end; ++i) marks.Add(right_of_entry[i]);
         }
-      },
-      &context);
+      }
+      const size_t before = out.size();
+      marks.Take(out);
+      pattern_offsets[g + 1] = static_cast<int64_t>(out.size() - before);
+    }
+  });
   if (run.control != nullptr) ADJOIN_RETURN_IF_ERROR(run.control->Check());
   std::partial_sum(pattern_offsets.begin(), pattern_offsets.end(), pattern_offsets.begin());
   ADJOIN_RETURN_IF_ERROR(charge_->GrowTo(bytes() + 4 * pattern_offsets.back()));
   pattern.reserve(static_cast<size_t>(pattern_offsets.back()));
-  for (std::vector<uint32_t>& part : context.patterns) {
+  for (std::vector<uint32_t>& part : patterns) {
     pattern.insert(pattern.end(), part.begin(), part.end());
     part = {};
   }

@@ -12,10 +12,15 @@ absl::Status RunControl::Check() const {
   return SqlError(sqlstate::kQueryCanceled, "canceling statement due to user request");
 }
 
-void RunState::RunParts(int64_t parts, void (*body)(void* context, int64_t part, int slot),
-                        void* context) const {
-  if (pool != nullptr) return pool->ForEachBlockNoFail(parts, body, context);
-  for (int64_t p = 0; p < parts; ++p) body(context, p, 0);
+void RunState::RunParts(int64_t parts, absl::FunctionRef<void(int64_t, int)> body) const {
+  if (pool == nullptr) {
+    for (int64_t p = 0; p < parts; ++p) body(p, 0);
+    return;
+  }
+  const auto run = [](void* of, int64_t part, int slot) {
+    (*static_cast<absl::FunctionRef<void(int64_t, int)>*>(of))(part, slot);
+  };
+  pool->ForEachBlockNoFail(parts, run, &body);
 }
 
 int64_t PartsFor(double work, double fewest, double a_part) {
@@ -27,15 +32,7 @@ absl::Status Step::Prepare(RunState&) const { return absl::OkStatus(); }
 void Step::RunPart(RunState&, int64_t, int) const { ADJOIN_DCHECK(false); }
 
 void Step::RunAllParts(RunState& state) const {
-  struct Context {
-    const Step* step;
-    RunState* state;
-  } context{this, &state};
-  const auto run = [](void* of, int64_t part, int slot) {
-    const auto& [step, run_state] = *static_cast<Context*>(of);
-    step->RunPart(*run_state, part, slot);
-  };
-  state.RunParts(parts(), run, &context);
+  state.RunParts(parts(), [&](int64_t part, int slot) { RunPart(state, part, slot); });
   Finish(state);
 }
 
@@ -52,20 +49,15 @@ bool Stage::Pays(const std::vector<std::unique_ptr<Step>>& steps, int slots) con
 }
 
 void Stage::Run(const std::vector<std::unique_ptr<Step>>& steps, RunState& state) const {
-  struct Context {
-    std::span<const std::unique_ptr<Step>> members;
-    RunState* state;
-  } context{std::span(steps).subspan(first, last - first), &state};
+  const auto members = std::span(steps).subspan(first, last - first);
   int64_t parts = 0;
-  for (const auto& step : context.members) parts += step->parts();
-  const auto run = [](void* of, int64_t part, int slot) {
-    const auto& [members, run_state] = *static_cast<Context*>(of);
+  for (const auto& step : members) parts += step->parts();
+  state.RunParts(parts, [&](int64_t part, int slot) {
     size_t m = 0;
     for (; part >= members[m]->parts(); ++m) part -= members[m]->parts();
-    members[m]->RunPart(*run_state, part, slot);
-  };
-  state.RunParts(parts, run, &context);
-  for (const auto& step : context.members) step->Finish(state);
+    members[m]->RunPart(state, part, slot);
+  });
+  for (const auto& step : members) step->Finish(state);
 }
 
 }  // namespace adjoin

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "engine/buffer.h"
 #include "engine/table.h"
@@ -73,9 +74,9 @@ struct RunState {
   RunControl* control = nullptr;  // may be null
   RunProfile* profile = nullptr;  // to be filled; null: nobody asks
 
-  // Calls body(context, part, slot) for each part, on the pool where there is one.
-  void RunParts(int64_t parts, void (*body)(void* context, int64_t part, int slot),
-                void* context) const;
+  // Calls body(part, slot) for each part, on the pool where there is one. Allocates nothing on one
+  // thread.
+  void RunParts(int64_t parts, absl::FunctionRef<void(int64_t part, int slot)> body) const;
   int slots() const { return pool == nullptr ? 1 : pool->threads(); }
   std::byte* Scratch(int slot) const {
     return scratch->mutable_as<std::byte>() + slot * scratch_stride;
