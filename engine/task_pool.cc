@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/status.h"
+
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -143,6 +145,13 @@ void TaskPool::ForEachBlockNoFail(int64_t blocks,
   }
   RunInArena(impl_->arena, impl_->slots.data(), blocks,
              [&](int64_t b, int slot) { body(context, b, slot); });
+}
+
+absl::Status ForEachBlock(TaskPool* pool, int64_t blocks,
+                          const std::function<absl::Status(int64_t)>& body) {
+  if (pool != nullptr) return pool->ForEachBlock(blocks, body);
+  for (int64_t b = 0; b < blocks; ++b) ADJOIN_RETURN_IF_ERROR(body(b));
+  return absl::OkStatus();
 }
 
 }  // namespace adjoin

@@ -31,4 +31,8 @@ class TaskPool {
   std::unique_ptr<Impl> impl_;
 };
 
+// pool->ForEachBlock; where the pool is null, on the caller, in order, up to the first error.
+absl::Status ForEachBlock(TaskPool* pool, int64_t blocks,
+                          const std::function<absl::Status(int64_t)>& body);
+
 }  // namespace adjoin

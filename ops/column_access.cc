@@ -117,12 +117,8 @@ class FlatEvaluation {
       column.valid_.assign(static_cast<size_t>(rows), 1);
       column.text_.resize(static_cast<size_t>(blocks));
     }
-    const auto body = [&](int64_t block) { return RunBlock(block); };
-    if (run_.pool == nullptr) {
-      for (int64_t b = 0; b < blocks; ++b) ADJOIN_RETURN_IF_ERROR(body(b));
-    } else {
-      ADJOIN_RETURN_IF_ERROR(run_.pool->ForEachBlock(blocks, body));
-    }
+    ADJOIN_RETURN_IF_ERROR(
+        ForEachBlock(run_.pool, blocks, [&](int64_t block) { return RunBlock(block); }));
     for (FlatColumn& column : columns_) {
       const bool nulls =
           rows > 0 && std::memchr(column.valid_.data(), 0, column.valid_.size()) != nullptr;

@@ -182,11 +182,7 @@ absl::StatusOr<TableRef> MaterializePairsSink::TakePieces(const StoredRows& pair
     }
     return absl::OkStatus();
   };
-  if (run.pool != nullptr) {
-    ADJOIN_RETURN_IF_ERROR(run.pool->ForEachBlock(static_cast<int64_t>(tasks), take));
-  } else {
-    for (size_t t = 0; t < tasks; ++t) ADJOIN_RETURN_IF_ERROR(take(static_cast<int64_t>(t)));
-  }
+  ADJOIN_RETURN_IF_ERROR(ForEachBlock(run.pool, static_cast<int64_t>(tasks), take));
   for (auto& side : taken) {
     for (Taken& of : side) {
       ADJOIN_ASSIGN_OR_RETURN(columns[of.column], of.rows.Finish(run.budget));
@@ -220,11 +216,11 @@ absl::StatusOr<TableRef> MaterializePairsSink::Finish(SharedState& shared, RunSt
   const auto can_take = [&](const MaterializePairsSpec::From& from) {
     return RowTaker::CanTake(*(from.right ? right : left)->column(from.column), pairs.rows());
   };
-  const bool in_pieces = pairs.in_memory() && !run.spill->forced &&
-                         std::all_of(spec_.columns.begin(), spec_.columns.end(), can_take);
-  if (!in_pieces) return TakeWhole(pairs, *left, *right, run);
-  absl::StatusOr<TableRef> taken = TakePieces(pairs, *left, *right, run);
-  return IsOutOfMemory(taken.status()) ? TakeWhole(pairs, *left, *right, run) : std::move(taken);
+  const auto whole = [&] { return TakeWhole(pairs, *left, *right, run); };
+  if (!pairs.in_memory() || !std::all_of(spec_.columns.begin(), spec_.columns.end(), can_take))
+    return whole();
+  return RunOrSpill(
+      *run.spill, /*can_spill=*/true, [&] { return TakePieces(pairs, *left, *right, run); }, whole);
 }
 
 absl::Status ViewStep::Run(RunState& state) const {

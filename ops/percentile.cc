@@ -1,29 +1,16 @@
 #include "ops/percentile.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "engine/large_vector.h"
+#include "ops/ordered_bits.h"
 #include "ops/taken_rows.h"
 
 namespace adjoin {
 namespace {
-
-constexpr uint64_t kSignBit = uint64_t{1} << 63;
-
-// Numbers that are in the order of the values.
-uint64_t CodeOf(double value) {
-  if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
-  const auto bits = std::bit_cast<uint64_t>(value);
-  return (bits & kSignBit) != 0 && !std::isnan(value) ? ~bits : bits | kSignBit;
-}
-double ValueOf(uint64_t code) {
-  return std::bit_cast<double>((code & kSignBit) != 0 ? code ^ kSignBit : ~code);
-}
 
 class Percentile final : public Accumulator {
  public:
@@ -35,7 +22,7 @@ class Percentile final : public Accumulator {
     const auto* share = args[1].as<double>();
     ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) {
       share_ = share[r];
-      codes_.push_back(CodeOf(x[r]) ^ flip_);
+      codes_.push_back(OrderedBits(x[r]) ^ flip_);
       groups_.push_back(static_cast<uint32_t>(g));
     });
   }
@@ -68,8 +55,7 @@ class Percentile final : public Accumulator {
       return absl::OkStatus();
     };
     const int64_t tasks = (num_groups_ + kGroupsATask - 1) / kGroupsATask;
-    if (pool != nullptr) return pool->ForEachBlock(tasks, pick).IgnoreError();
-    for (int64_t task = 0; task < tasks; ++task) pick(task).IgnoreError();
+    ForEachBlock(pool, tasks, pick).IgnoreError();
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t, BatchArena&) const override {
     return Vector{TypeId::kFloat64, values_.data() + begin, has_.data() + begin};
@@ -89,9 +75,9 @@ class Percentile final : public Accumulator {
     const double whole = std::floor(place);
     const auto at = codes.begin() + static_cast<ptrdiff_t>(whole);
     std::nth_element(codes.begin(), at, codes.end());
-    const double low = ValueOf(*at ^ flip_);
+    const double low = OfOrderedBits(*at ^ flip_);
     if (whole == place) return low;
-    const double high = ValueOf(*std::min_element(at + 1, codes.end()) ^ flip_);
+    const double high = OfOrderedBits(*std::min_element(at + 1, codes.end()) ^ flip_);
     return low + (place - whole) * (high - low);
   }
 

@@ -9,18 +9,13 @@
 
 #include "engine/status.h"
 #include "ops/key_table.h"
+#include "ops/ordered_bits.h"
 
 namespace adjoin {
 namespace {
 
-constexpr uint64_t kSignBit = uint64_t{1} << 63;
-
 uint64_t CodeOf(int64_t v) { return static_cast<uint64_t>(v) ^ kSignBit; }
-uint64_t CodeOf(double v) {
-  if (std::isnan(v)) v = std::numeric_limits<double>::quiet_NaN();
-  const uint64_t bits = std::bit_cast<uint64_t>(v + 0.0);
-  return (bits & kSignBit) != 0 && !std::isnan(v) ? ~bits : bits | kSignBit;
-}
+uint64_t CodeOf(double v) { return OrderedBits(v + 0.0); }  // -0 is 0
 
 // Ranks of strings among the distinct ones.
 void TextCodes(const Vector& key, int64_t rows, LargeVector<uint64_t>& codes) {
@@ -194,13 +189,7 @@ absl::StatusOr<std::vector<int64_t>> SortAllRows(const SortCodes& codes, int64_t
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), 0);
   const int64_t piece = std::max<int64_t>(options.morsel_rows, 1);
-  const auto for_each = [&](int64_t blocks,
-                            const std::function<absl::Status(int64_t)>& body) -> absl::Status {
-    if (run.pool != nullptr) return run.pool->ForEachBlock(blocks, body);
-    for (int64_t b = 0; b < blocks; ++b) ADJOIN_RETURN_IF_ERROR(body(b));
-    return absl::OkStatus();
-  };
-  ADJOIN_RETURN_IF_ERROR(for_each((rows + piece - 1) / piece, [&](int64_t block) {
+  ADJOIN_RETURN_IF_ERROR(ForEachBlock(run.pool, (rows + piece - 1) / piece, [&](int64_t block) {
     const int64_t begin = block * piece;
     SortRows(codes, std::span(order).subspan(begin, std::min(piece, rows - begin)));
     return absl::OkStatus();
@@ -208,7 +197,8 @@ absl::StatusOr<std::vector<int64_t>> SortAllRows(const SortCodes& codes, int64_t
   std::vector<int64_t> merged(order.size());
   const auto less = [&](int64_t a, int64_t b) { return codes.Less(a, b); };
   for (int64_t width = piece; width < rows && !codes.empty(); width *= 2) {
-    ADJOIN_RETURN_IF_ERROR(for_each((rows + 2 * width - 1) / (2 * width), [&](int64_t block) {
+    const int64_t pairs = (rows + 2 * width - 1) / (2 * width);
+    ADJOIN_RETURN_IF_ERROR(ForEachBlock(run.pool, pairs, [&](int64_t block) {
       const auto begin = order.begin() + block * 2 * width;
       const auto middle = order.begin() + std::min(rows, block * 2 * width + width);
       const auto end = order.begin() + std::min(rows, (block + 1) * 2 * width);

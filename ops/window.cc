@@ -139,11 +139,7 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowSpec& spec,
       return absl::OkStatus();
     });
   };
-  if (state.pool != nullptr) {
-    ADJOIN_RETURN_IF_ERROR(state.pool->ForEachBlock(order.num_tasks(), body));
-  } else {
-    for (int64_t task = 0; task < order.num_tasks(); ++task) ADJOIN_RETURN_IF_ERROR(body(task));
-  }
+  ADJOIN_RETURN_IF_ERROR(ForEachBlock(state.pool, order.num_tasks(), body));
   std::vector<ColumnRef> columns;
   for (auto& result : results) {
     ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, result->Finish());
