@@ -93,9 +93,7 @@ struct NodeActivity {
     const bool extreme =
         a.function == AggregateFunction::kMin || a.function == AggregateFunction::kMax;
     const bool comoment = a.function == AggregateFunction::kComoment;
-    const bool percentile = a.function == AggregateFunction::kPercentileUp ||
-                            a.function == AggregateFunction::kPercentileDown;
-    if (!sums && !extreme && !comoment && !percentile) return {};
+    if (!sums && !extreme && !comoment && !IsPercentile(a.function)) return {};
     Activity out = ExprActivity(a.arg, *in[0]);
     if (comoment) out.active |= ExprActivity(a.second, *in[0]).active;
     if (!out.active) return {};

@@ -18,11 +18,6 @@ struct Fetched {
   int cotangent = -1, value = -1, mean = -1, second_mean = -1;
 };
 
-bool IsPercentile(const Aggregate& a) {
-  return a.function == AggregateFunction::kPercentileUp ||
-         a.function == AggregateFunction::kPercentileDown;
-}
-
 // What a group's cotangent `d` of a percentile of `e` is for the row of number `row` among the
 // `count` that are `taken`: the percentile is low + rest * (high - low), of the rows that are
 // `place` behind the first one, rounded down and up.
@@ -104,7 +99,7 @@ absl::Status Transposer::operator()(const GroupBy& g) {
       const ExprRef dy = Mul(d, Sub(e, BaseColumn(base, f.mean)));
       ADJOIN_RETURN_IF_ERROR(Backpropagate(y, WhenTrue(pair, dy), activity, &by_view));
       d = WhenTrue(pair, dx);
-    } else if (IsPercentile(*f.aggregate)) {
+    } else if (IsPercentile(f.aggregate->function)) {
       const bool down = f.aggregate->function == AggregateFunction::kPercentileDown;
       const ExprRef taken = And(filter, IsNotNull(e));
       const Window numbers{keys,

@@ -249,9 +249,9 @@ class Comoment final : public Accumulator {
     const auto* x = args[0].as<double>();
     ForEachTaken(&args[0], take, groups, n, [&](int64_t r, int64_t g) {
       if constexpr (std::is_same_v<Sum, CentredSquares>) {
-        groups_[g].Add(x[r]);
+        groups_[g].Add({x[r]});
       } else {
-        if (!args[1].is_null(r)) groups_[g].Add(x[r], args[1].as<double>()[r]);
+        if (!args[1].is_null(r)) groups_[g].Add({x[r], args[1].as<double>()[r]});
       }
     });
   }

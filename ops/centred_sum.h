@@ -1,23 +1,25 @@
 // SUM((x - mean of x) * (y - mean of y)) without cancellation.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace adjoin {
 
-// The means are kept up to date with each pair (Welford 1962), and partial results are merged as
-// Chan, Golub and LeVeque (1979) do: values near 1e9 keep their digits.
-class CentredSum {
+// Of two values, x and y, or of one that is both. The means are kept up to date with each (Welford
+// 1962), and partial results are merged as Chan, Golub and LeVeque (1979) do: values near 1e9 keep
+// their digits.
+template <size_t kValues>
+class CentredSumOf {
  public:
-  void Add(double x, double y) {
+  void Add(const std::array<double, kValues>& values) {
     ++count_;
     const double weight = 1.0 / static_cast<double>(count_);
-    const double dx = x - mean_x_;
-    mean_x_ += dx * weight;
-    mean_y_ += (y - mean_y_) * weight;
-    sum_ += dx * (y - mean_y_);
+    const double dx = values[0] - means_[0];
+    for (size_t i = 0; i < kValues; ++i) means_[i] += (values[i] - means_[i]) * weight;
+    sum_ += dx * (values[kValues - 1] - means_[kValues - 1]);
   }
-  void Add(const CentredSum& other) {
+  void Add(const CentredSumOf& other) {
     if (other.count_ == 0) return;
     if (count_ == 0) {
       *this = other;
@@ -26,11 +28,10 @@ class CentredSum {
     const auto mine = static_cast<double>(count_);
     const auto others = static_cast<double>(other.count_);
     const double share = others / (mine + others);
-    const double dx = other.mean_x_ - mean_x_;
-    const double dy = other.mean_y_ - mean_y_;
-    sum_ += other.sum_ + dx * dy * mine * share;
-    mean_x_ += dx * share;
-    mean_y_ += dy * share;
+    std::array<double, kValues> d;
+    for (size_t i = 0; i < kValues; ++i) d[i] = other.means_[i] - means_[i];
+    sum_ += other.sum_ + d[0] * d[kValues - 1] * mine * share;
+    for (size_t i = 0; i < kValues; ++i) means_[i] += d[i] * share;
     count_ += other.count_;
   }
   int64_t count() const { return count_; }
@@ -38,38 +39,10 @@ class CentredSum {
 
  private:
   int64_t count_ = 0;
-  double mean_x_ = 0, mean_y_ = 0, sum_ = 0;
+  std::array<double, kValues> means_ = {};
+  double sum_ = 0;
 };
-
-// The same of a value with itself, bit by bit.
-class CentredSquares {
- public:
-  void Add(double x) {
-    ++count_;
-    const double dx = x - mean_;
-    mean_ += dx * (1.0 / static_cast<double>(count_));
-    sum_ += dx * (x - mean_);
-  }
-  void Add(const CentredSquares& other) {
-    if (other.count_ == 0) return;
-    if (count_ == 0) {
-      *this = other;
-      return;
-    }
-    const auto mine = static_cast<double>(count_);
-    const auto others = static_cast<double>(other.count_);
-    const double share = others / (mine + others);
-    const double dx = other.mean_ - mean_;
-    sum_ += other.sum_ + dx * dx * mine * share;
-    mean_ += dx * share;
-    count_ += other.count_;
-  }
-  int64_t count() const { return count_; }
-  double sum() const { return sum_; }
-
- private:
-  int64_t count_ = 0;
-  double mean_ = 0, sum_ = 0;
-};
+using CentredSum = CentredSumOf<2>;
+using CentredSquares = CentredSumOf<1>;  // the bits of CentredSum of the same value twice
 
 }  // namespace adjoin

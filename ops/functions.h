@@ -25,6 +25,9 @@ enum class AggregateKind : uint8_t {
   kPercentileUp,
   kPercentileDown,
 };
+constexpr bool IsPercentile(AggregateKind kind) {
+  return kind == AggregateKind::kPercentileUp || kind == AggregateKind::kPercentileDown;
+}
 
 enum class WindowKind : uint8_t {
   kCountStar,

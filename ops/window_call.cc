@@ -118,10 +118,8 @@ absl::StatusOr<std::unique_ptr<WindowColumn>> WindowColumn::Make(
 }
 
 absl::StatusOr<ColumnRef> WindowColumn::Finish() {
-  const bool has_nulls = !valid_.empty() && std::memchr(valid_.data(), 0, valid_.size()) != nullptr;
-  const uint8_t* valid = has_nulls ? valid_.data() : nullptr;
-  if (values_ == nullptr) return MakeColumn({spec_.result, data_, valid}, rows_, budget_);
-  return MakeColumn(spec_.result, std::move(values_), valid, rows_, budget_);
+  if (values_ == nullptr) return MakeColumn({spec_.result, data_, valid_.data()}, rows_, budget_);
+  return MakeColumn(spec_.result, std::move(values_), valid_.data(), rows_, budget_);
 }
 
 void WindowColumn::SetNull(int64_t row) {
@@ -304,7 +302,7 @@ absl::Status WindowColumn::ComputeComoment(const WindowFrameSpec& frame,
   std::vector<CentredSum> items(static_cast<size_t>(partition.size()));
   for (int64_t i = 0; i < partition.size(); ++i) {
     const int64_t row = partition.row(i);
-    if (IsTaken(row) && !y.is_null(row)) items[i].Add(x.as<double>()[row], y.as<double>()[row]);
+    if (IsTaken(row) && !y.is_null(row)) items[i].Add({x.as<double>()[row], y.as<double>()[row]});
   }
   RangeFold<CentredSum, Merge> fold(std::move(items), FixedRows(frame, partition.size()));
   return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
