@@ -108,6 +108,18 @@ int64_t CellsOf(const std::vector<int64_t>& extents) {
   return cells;
 }
 
+std::vector<bool> ArrayGraph::ReachedFrom(const std::vector<int>& roots) const {
+  std::vector<bool> reached(nodes_.size(), false);
+  for (int root : roots) reached[static_cast<size_t>(root)] = true;
+  for (size_t id = reached.size(); id-- > 0;) {
+    if (!reached[id]) continue;
+    const ArrayNode& n = nodes_[id];
+    for (const ArrayOperand& o : n.operands) reached[static_cast<size_t>(o.array)] = true;
+    if (n.stairs.array >= 0) reached[static_cast<size_t>(n.stairs.array)] = true;
+  }
+  return reached;
+}
+
 int ArrayGraph::Add(ArrayNode n) {
   n.structural = CanEvaluate(n);
   for (const ArrayOperand& o : n.operands) n.structural &= node(o.array).structural;

@@ -84,6 +84,8 @@ class ArrayGraph {
   const ArrayNode& node(int id) const { return nodes_[static_cast<size_t>(id)]; }
   int size() const { return static_cast<int>(nodes_.size()); }
   int Add(ArrayNode node);  // the equal node's id, where there is one (array_share.h)
+  // By array: whether computing one of `roots` needs it.
+  std::vector<bool> ReachedFrom(const std::vector<int>& roots) const;
   int found_again(int id) const { return shared_.found(id); }
   // Computes the array from other operands, all before it. No Add may follow.
   void Replace(int id, ArrayNode node) { nodes_[static_cast<size_t>(id)] = std::move(node); }

@@ -14,15 +14,9 @@ constexpr int64_t kFewestCopies = 4;
 class Recomputer {
  public:
   Recomputer(const ArrayGraph& graph, const std::vector<int>& roots)
-      : graph_(graph), of_(static_cast<size_t>(graph.size())) {
-    for (int root : roots) Of(root).reached = true;
-    for (int id = graph.size(); id-- > 0;) {
-      if (!Of(id).reached) continue;
-      for (const ArrayOperand& o : graph.node(id).operands) Of(o.array).reached = true;
-      if (graph.node(id).stairs.array >= 0) Of(graph.node(id).stairs.array).reached = true;
-    }
+      : graph_(graph), reached_(graph.ReachedFrom(roots)), of_(reached_.size()) {
     for (int id = 0; id < graph.size(); ++id) {
-      if (Of(id).reached) Describe(id);
+      if (IsReached(id)) Describe(id);
     }
   }
 
@@ -36,18 +30,18 @@ class Recomputer {
     if (KeptBytes() <= limit) return std::nullopt;
     out_.ids.assign(of_.size(), -1);
     for (int id = 0; id < graph_.size(); ++id) {
-      if (Of(id).reached) out_.ids[static_cast<size_t>(id)] = Add(id, Of(id).level, 0);
+      if (IsReached(id)) out_.ids[static_cast<size_t>(id)] = Add(id, Of(id).level, 0);
     }
     return std::move(out_);
   }
 
  private:
   struct Properties {
-    bool reached = false;
     bool gathered = false;  // from much smaller arrays, or a map of such
     int along = -1;         // the axis that runs along what was gathered by; -1: none
     int level = 0;          // how many sums over all of such an axis it needs before
   };
+  bool IsReached(int id) const { return reached_[static_cast<size_t>(id)]; }
   Properties& Of(int id) { return of_[static_cast<size_t>(id)]; }
   const Properties& Of(int id) const { return of_[static_cast<size_t>(id)]; }
   int64_t BytesOf(int id) const {
@@ -95,7 +89,7 @@ class Recomputer {
   int64_t KeptBytes() const {
     std::vector<bool> kept(of_.size(), false);
     for (int id = 0; id < graph_.size(); ++id) {
-      if (!Of(id).reached) continue;
+      if (!IsReached(id)) continue;
       const ArrayOp op = graph_.node(id).op;
       for (const ArrayOperand& o : graph_.node(id).operands) {
         const bool stored = op != ArrayOp::kMap || graph_.node(o.array).op == ArrayOp::kGather;
@@ -128,6 +122,7 @@ class Recomputer {
   }
 
   const ArrayGraph& graph_;
+  const std::vector<bool> reached_;
   std::vector<Properties> of_;
   RewrittenArrays out_;
   absl::flat_hash_map<std::pair<int, int>, int> copies_;

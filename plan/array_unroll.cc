@@ -16,16 +16,7 @@ class Unroller {
   Unroller(const ArrayGraph& graph, const std::vector<int>& roots)
       : graph_(graph),
         gathered_axes_(GatheredAxes(graph, roots)),
-        reached_(static_cast<size_t>(graph.size()), false) {
-    for (int root : roots) reached_[static_cast<size_t>(root)] = true;
-    for (size_t id = reached_.size(); id-- > 0;) {
-      if (!reached_[id]) continue;
-      for (const ArrayOperand& o : graph.node(static_cast<int>(id)).operands)
-        reached_[static_cast<size_t>(o.array)] = true;
-      const ArrayOperand& stairs = graph.node(static_cast<int>(id)).stairs;
-      if (stairs.array >= 0) reached_[static_cast<size_t>(stairs.array)] = true;
-    }
-  }
+        reached_(graph.ReachedFrom(roots)) {}
 
   std::optional<RewrittenArrays> Run() {
     bool any = false;
