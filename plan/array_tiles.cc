@@ -64,6 +64,7 @@ class ArrayCompiler::Tiler {
     grown_ = {};
     finished_.clear();
     member_stores_.clear();
+    refused_.clear();
     first_ = first;
     TiledSteps best;
     int64_t most = 0;
@@ -215,6 +216,7 @@ class ArrayCompiler::Tiler {
                                       });
     if (in_order && Join(s, AxisOf(c_.pending_[s]))) return true;
     std::tie(grown_, finished_, member_stores_) = before;
+    refused_.clear();
     return false;
   }
 
@@ -230,14 +232,23 @@ class ArrayCompiler::Tiler {
   bool Feeds(size_t s, size_t reader) {
     if (s <= first_ || s >= reader) return s == first_;
     if (grown_.members.contains(s)) return true;
+    // Many paths lead to a step, and it is refused again while the tiling is what it was.
+    const auto refused = refused_.find(s);
+    const size_t size = Size();
+    if (refused != refused_.end() && refused->second == size) return false;
     const Pending& p = c_.pending_[s];
     bool is_fed = Is(p, ArrayOp::kGather) || Expands(p);
     for (int id : p.reads) {
       const auto producer = producer_.find(c_.Owner(id));
       if (producer != producer_.end()) is_fed |= Feeds(producer->second, s);
     }
-    return is_fed && Join(s, Depends(p) ? AxisOf(p) : Outermost(p));
+    if (is_fed && Join(s, Depends(p) ? AxisOf(p) : Outermost(p))) return true;
+    if (Size() == size) refused_[s] = size;
+    return false;
   }
+
+  // Grows with every member and every array that is finished.
+  size_t Size() const { return grown_.members.size() + finished_.size(); }
 
   // Steps before `s` that read arrays of new members: members, too, or they run after the last
   // tile.
@@ -371,7 +382,8 @@ class ArrayCompiler::Tiler {
   size_t first_ = 0;
   absl::flat_hash_set<int> member_stores_;
   TiledSteps grown_;
-  absl::flat_hash_set<int> finished_;  // arrays that are whole only after the last tile
+  absl::flat_hash_set<int> finished_;            // arrays that are whole only after the last tile
+  absl::flat_hash_map<size_t, size_t> refused_;  // a step that feeds nothing, at which Size()
 };
 
 // Rows whole pages apart all lie in the same few lines of a cache; then a line is left out between
