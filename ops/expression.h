@@ -86,6 +86,8 @@ class CompiledExpr {
   std::vector<TypeId> output_types() const;
   // The columns read, ascending.
   const std::vector<int>& input_columns() const { return input_columns_; }
+  // Whether some input makes Run fail.
+  bool can_fail() const { return can_fail_; }
   // Bytes of scratch a row; for the caller's choice of block_rows.
   int64_t bytes_per_row() const { return bytes_per_row_; }
   // The input column that output i is a plain copy of; -1: it is computed.
@@ -117,6 +119,7 @@ class CompiledExpr {
   std::vector<int> data_slot_;       // by instruction; -1: inputs
   std::vector<int64_t> slot_width_;  // by slot: bytes of an element
   int64_t bytes_per_row_ = 0;
+  bool can_fail_ = false;
 };
 
 // What one thread needs to run one CompiledExpr. Not thread-safe.

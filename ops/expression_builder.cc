@@ -298,7 +298,10 @@ CompiledExpr ExprBuilder::Build() && {
     result.program_.push_back(in);
   }
   std::sort(result.input_columns_.begin(), result.input_columns_.end());
-  for (Id output : outputs_) result.outputs_.push_back(renumbered[static_cast<size_t>(output)]);
+  for (Id output : outputs_) {
+    result.outputs_.push_back(renumbered[static_cast<size_t>(output)]);
+    result.can_fail_ |= may_fail(output);
+  }
   result.constants_ = std::move(constants_);
   SlotAllocator allocator(result.program_, result.outputs_);
   result.data_slot_ = std::move(allocator.slots);

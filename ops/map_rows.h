@@ -10,11 +10,13 @@
 
 namespace adjoin {
 
-// Rows where output 0 of `predicate` is TRUE, with the columns `keep`.
+// Rows where output 0 of every condition is TRUE, with the columns `keep`. A condition is computed
+// where those before it leave rows; which comes first follows from what they have left so far.
+// REQUIRES: of several conditions none can fail.
 class FilterRows final : public StreamOperator {
  public:
-  FilterRows(CompiledExpr predicate, std::vector<int> keep)
-      : predicate_(std::move(predicate)), keep_(std::move(keep)) {}
+  FilterRows(std::vector<CompiledExpr> conditions, std::vector<int> keep)
+      : conditions_(std::move(conditions)), keep_(std::move(keep)) {}
   std::unique_ptr<LocalState> MakeLocal(const SharedState* shared, const RunState& run,
                                         const PipelineOptions& options) const override;
   absl::Status Push(const Batch& in, const SharedState* shared, LocalState& local,
@@ -22,7 +24,7 @@ class FilterRows final : public StreamOperator {
   std::string Describe() const override { return "filter"; }
 
  private:
-  CompiledExpr predicate_;
+  std::vector<CompiledExpr> conditions_;
   std::vector<int> keep_;
 };
 

@@ -1,7 +1,9 @@
 #include "plan/lower_rows.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "engine/status.h"
@@ -52,6 +54,27 @@ WindowCallSpec CallSpec(const WindowCall& call, std::vector<ExprRef>& exprs,
     guards.emplace_back();
   }
   return spec;
+}
+
+// A predicate as conditions that each read other columns; as one where it can fail, since errors
+// count in rows where what stands before is not FALSE.
+absl::StatusOr<std::vector<CompiledExpr>> CompileConditions(const ExprRef& predicate,
+                                                            std::span<const int> positions) {
+  std::vector<CompiledExpr> conditions;
+  ADJOIN_ASSIGN_OR_RETURN(conditions.emplace_back(), CompileExprs({&predicate, 1}, positions));
+  if (conditions[0].can_fail()) return conditions;
+  std::map<std::vector<int>, std::vector<ExprRef>> by_columns;
+  for (const ExprRef& conjunct : Conjuncts(predicate)) {
+    ADJOIN_ASSIGN_OR_RETURN(const CompiledExpr compiled, CompileExprs({&conjunct, 1}, positions));
+    by_columns[compiled.input_columns()].push_back(conjunct);
+  }
+  if (by_columns.size() == 1) return conditions;
+  conditions.clear();
+  for (const auto& [columns, conjuncts] : by_columns) {
+    const ExprRef condition = AndAll(conjuncts);
+    ADJOIN_ASSIGN_OR_RETURN(conditions.emplace_back(), CompileExprs({&condition, 1}, positions));
+  }
+  return conditions;
 }
 
 }  // namespace
@@ -105,13 +128,13 @@ void RowsBuilder::SetSource(NodeState& state, std::shared_ptr<const Source> sour
 absl::Status RowsBuilder::LowerOp(const Filter& filter, NodeState& state) {
   RowStream stream = input(state, 0).stream;
   stream.Open();
-  ADJOIN_ASSIGN_OR_RETURN(CompiledExpr predicate,
-                          CompileExprs({&filter.predicate, 1}, stream.position));
+  ADJOIN_ASSIGN_OR_RETURN(std::vector<CompiledExpr> conditions,
+                          CompileConditions(filter.predicate, stream.position));
   const std::vector<int> columns = ColumnsNeeded(state);
   std::vector<int> keep;
   for (int c : columns) keep.push_back(stream.position[static_cast<size_t>(c)]);
   const int width = static_cast<int>(keep.size());
-  stream.Append(std::make_shared<FilterRows>(std::move(predicate), std::move(keep)), width, false);
+  stream.Append(std::make_shared<FilterRows>(std::move(conditions), std::move(keep)), width, false);
   stream.position = PositionsOf(columns, state.node->width());
   SetStream(state, std::move(stream));
   return absl::OkStatus();
