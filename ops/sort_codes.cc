@@ -17,6 +17,12 @@ namespace {
 uint64_t CodeOf(int64_t v) { return static_cast<uint64_t>(v) ^ kSignBit; }
 uint64_t CodeOf(double v) { return OrderedBits(v + 0.0); }  // -0 is 0
 
+template <typename T>
+void NumberCodes(const T* values, int64_t rows, uint64_t* codes) {
+  using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+  for (int64_t r = 0; r < rows; ++r) codes[r] = CodeOf(static_cast<Wide>(values[r]));
+}
+
 // Ranks of strings among the distinct ones.
 void TextCodes(const Vector& key, int64_t rows, LargeVector<uint64_t>& codes) {
   TextTable table;
@@ -76,13 +82,26 @@ void ValueCodes(const Vector& key, int64_t rows, LargeVector<uint64_t>& codes) {
     } else if constexpr (!std::is_arithmetic_v<T>) {
       RankCodes<T>(key, rows, codes);
     } else {
-      using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
-      for (int64_t r = 0; r < rows; ++r) codes[r] = CodeOf(static_cast<Wide>(key.as<T>()[r]));
+      NumberCodes(key.as<T>(), rows, codes.data());
     }
   });
 }
 
 }  // namespace
+
+bool HasOwnCodes(const Vector& key) {
+  return key.valid == nullptr &&
+         WithElementType(key.type, [](auto zero) { return std::is_arithmetic_v<decltype(zero)>; });
+}
+
+void OwnCodes(const Vector& key, SortOrder order, int64_t rows, uint64_t* codes) {
+  WithElementType(key.type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_arithmetic_v<T>) NumberCodes(key.as<T>(), rows, codes);
+  });
+  if (!order.descending) return;
+  for (int64_t r = 0; r < rows; ++r) codes[r] = ~codes[r];
+}
 
 SortCodes::SortCodes(std::span<const Vector> keys, std::span<const SortOrder> orders,
                      int64_t rows) {

@@ -54,6 +54,10 @@ class SortCodes {
   std::vector<LargeVector<uint64_t>> columns_;
 };
 
+// The codes of a key of numbers without NULLs, which follow from each row alone.
+bool HasOwnCodes(const Vector& key);
+void OwnCodes(const Vector& key, SortOrder order, int64_t rows, uint64_t* codes);
+
 // Sorts numbers by their bits [low, high). REQUIRES: where those are equal, the bits below `low`
 // ascend and those from `high` on are equal too.
 void SortBits(std::span<uint64_t> items, int low, int high);

@@ -1,6 +1,7 @@
 // The rows of a stored relation that can be among the first of their partition.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ class TopRowsStep final : public Step {
  private:
   // Their numbers, ascending; of all rows: none.
   absl::StatusOr<std::vector<int64_t>> Find(const Table& table, RunState& state) const;
+  // With a single order key of numbers without NULLs: block by block, in one part a thread.
+  absl::StatusOr<std::vector<int64_t>> FindInParts(std::span<const Vector> keys, int64_t rows,
+                                                   RunState& state) const;
 
   TopRowsSpec spec_;
   int out_slot_;
