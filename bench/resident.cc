@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/large_memory.h"
+
 namespace adjoin::bench {
 namespace {
 
@@ -25,6 +27,7 @@ int64_t ResidentBytes() { return StatusBytes("VmRSS:"); }
 int64_t ResidentPeakBytes() { return StatusBytes("VmHWM:"); }
 
 void ResetResidentPeak() {
+  ReleaseLarge();
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
 }

@@ -20,8 +20,8 @@ std::pair<uint64_t, int64_t> SpanOf(Interval value) {
 
 }  // namespace
 
-void Rehash(std::vector<uint64_t>& slots, size_t size) {
-  std::vector<uint64_t> old(size, 0);
+void Rehash(LargeVector<uint64_t>& slots, size_t size) {
+  LargeVector<uint64_t> old(size, 0);
   old.swap(slots);
   const size_t mask = size - 1;
   for (uint64_t slot : old) {

@@ -10,13 +10,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "engine/date_time.h"
 #include "engine/decimal.h"
+#include "engine/large_vector.h"
 #include "ops/arena.h"
 
 namespace adjoin {
 
 // Moves the slots (hash << 32 | id + 1; 0 is empty) of a table with linear probing to `size` ones,
 // a power of two.
-void Rehash(std::vector<uint64_t>& slots, size_t size);
+void Rehash(LargeVector<uint64_t>& slots, size_t size);
 
 // Ids of strings, in first-seen order. Not thread-safe while adding; Find may run at once with
 // Find.
@@ -34,7 +35,7 @@ class TextTable {
   size_t Slot(std::string_view text, uint32_t hash) const;
   void Grow();
   std::vector<std::string_view> entries_;
-  std::vector<uint64_t> slots_;  // hash << 32 | code + 1; 0 is empty
+  LargeVector<uint64_t> slots_;  // hash << 32 | code + 1; 0 is empty
   std::vector<Recent> recent_;   // codes by address, to be checked: views of one dictionary repeat
   TextArena arena_;
 };

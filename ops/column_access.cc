@@ -107,7 +107,8 @@ class FlatEvaluation {
         const Column& from = *table_.column(exprs_.output_input(i));
         column.vector_.data = from.values<std::byte>() + first_ * WidthOf(from.type());
       } else {
-        column.data_.resize(static_cast<size_t>(rows * VectorWidth(column.vector_.type)));
+        column.data_.resize(static_cast<size_t>(rows * VectorWidth(column.vector_.type)),
+                            std::byte{});
         column.vector_.data = column.data_.data();
         if (exprs_.output_input(i) >= 0) {  // text: its codes are there already
           column.vector_.column = table_.column(exprs_.output_input(i)).get();

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/column.h"
+#include "engine/large_vector.h"
 #include "engine/table.h"
 #include "ops/batch.h"
 #include "ops/budget_charge.h"
@@ -34,8 +35,8 @@ class FlatColumn {
   friend class FlatEvaluation;
   Vector vector_;
   std::unique_ptr<BudgetCharge> charge_;
-  std::vector<std::byte> data_;
-  std::vector<uint8_t> valid_;
+  LargeVector<std::byte> data_;
+  LargeVector<uint8_t> valid_;
   std::vector<TextArena> text_;  // one a block
 };
 

@@ -36,6 +36,7 @@ absl::StatusOr<std::unique_ptr<JoinIndex>> JoinIndex::Build(const JoinKeys& keys
   index->id_of_row_.assign(static_cast<size_t>(table.num_rows()), 0);
   if (!flat.empty())
     ADJOIN_RETURN_IF_ERROR(index->Add(VectorsOf(flat), table.num_rows(), options.batch_rows));
+  index->table_.MarkPresent();
   ADJOIN_RETURN_IF_ERROR(index->charge_->GrowTo(16 * table.num_rows() + 8 * index->table_.size() +
                                                 index->table_.bytes()));
   index->GroupRows();

@@ -53,10 +53,10 @@ class JoinIndex {
   void GroupRows();
   std::vector<bool> null_safe_;
   KeyTable table_;
-  std::vector<int64_t> id_of_row_;  // while building; -1: left out
+  LargeVector<int64_t> id_of_row_;  // while building; -1: left out
   std::unique_ptr<BudgetCharge> charge_;
-  std::vector<uint32_t> offsets_;
-  std::vector<uint32_t> rows_;
+  LargeVector<uint32_t> offsets_;
+  LargeVector<uint32_t> rows_;
   int64_t rows_with_nulls_ = 0;
   bool ids_are_rows_ = false;
 };

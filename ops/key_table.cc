@@ -298,7 +298,7 @@ void KeyTable::Widen(size_t k, const Vector& key, const int32_t* codes, int64_t 
 void KeyTable::Rebuild(std::vector<Field> fields, int recoded, const int32_t* map) {
   const int old_words = num_words_;
   PlaceFields(fields);
-  std::vector<uint64_t> stored(static_cast<size_t>(size_ * num_words_));
+  LargeVector<uint64_t> stored(static_cast<size_t>(size_ * num_words_), 0);
   for (size_t k = 0; k < fields.size(); ++k) {
     const Field& from = fields_[k];
     const Field& to = fields[k];
@@ -344,7 +344,8 @@ int64_t KeyTable::Append(int64_t row, int64_t n) {
 }
 
 int64_t KeyTable::bytes() const {
-  return static_cast<int64_t>(8 * (stored_.capacity() + slots_.size()) + 4 * array_.size());
+  return static_cast<int64_t>(8 * (stored_.capacity() + slots_.size() + present_.size()) +
+                              4 * array_.size());
 }
 
 bool KeyTable::IsArrayWorthIt(int64_t size) const {
@@ -451,6 +452,7 @@ void KeyTable::FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids) 
     fields_[k].nullable |= keys[k].valid != nullptr;
   }
   rows_ += n;
+  present_.clear();
   for (int k; (k = Pack(keys, codes_, n, nullptr, scratch_.words)) >= 0;)
     Widen(static_cast<size_t>(k), keys[k], codes_[k], n);
   MakeRoom(size_ + n);
@@ -493,12 +495,47 @@ void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
   }
   scratch.absent.assign(static_cast<size_t>(n), 0);
   Pack(keys, codes, n, scratch.absent.data(), scratch.words);
+  present_.empty() ? FindWords(n, ids, scratch) : FindPresent(n, ids, scratch);
+}
+
+void KeyTable::FindWords(int64_t n, int64_t* ids, KeyScratch& scratch) const {
   if (array_.empty()) {
     num_words_ == 1 ? FindHashed<true>(n, ids, scratch) : FindHashed<false>(n, ids, scratch);
     return;
   }
   const uint64_t* words = scratch.words.data();
   for (int64_t r = 0; r < n; ++r) ids[r] = scratch.absent[r] != 0 ? -1 : array_[words[r]] - 1;
+}
+
+void KeyTable::FindPresent(int64_t n, int64_t* ids, KeyScratch& scratch) const {
+  scratch.rows.resize(static_cast<size_t>(n));
+  scratch.found.resize(static_cast<size_t>(n));
+  uint64_t* words = scratch.words.data();
+  int32_t* rows = scratch.rows.data();
+  const uint64_t mask = (uint64_t{1} << bits_) - 1;  // words of absent values have other bits, too
+  int64_t m = 0;
+  for (int64_t r = 0; r < n; ++r) {
+    const uint64_t word = words[r] & mask;
+    const uint64_t bit = (present_[word >> 6] >> (word & 63)) & (scratch.absent[r] ^ 1);
+    rows[m] = static_cast<int32_t>(r);
+    words[m] = word;
+    m += static_cast<int64_t>(bit);
+  }
+  std::fill_n(scratch.absent.begin(), m, 0);
+  std::fill_n(ids, n, -1);
+  FindWords(m, scratch.found.data(), scratch);
+  for (int64_t i = 0; i < m; ++i) ids[rows[i]] = scratch.found[i];
+}
+
+void KeyTable::MarkPresent() {
+  // Of TPC-H q05 at scale factor 1: 6M look-ups of 230k orders among 6M possible keys took 52 of 95
+  // ms in slots that do not fit L2; 2^25 bits are 4 MiB.
+  constexpr int kLeastBits = 17, kMostBits = 25, kKeysABit = 8;
+  if (num_words_ > 1 || bits_ < kLeastBits || bits_ > kMostBits) return;
+  if (size_ * kKeysABit > int64_t{1} << bits_) return;
+  present_.assign(size_t{1} << (bits_ - 6), 0);
+  for (int64_t id = 0; id < size_; ++id)
+    present_[stored_[id] >> 6] |= uint64_t{1} << (stored_[id] & 63);
 }
 
 Vector KeyTable::Key(int k, int64_t begin, int64_t n, BatchArena& arena) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/column.h"
+#include "engine/large_vector.h"
 #include "ops/arena.h"
 #include "ops/code_tables.h"
 #include "ops/vector.h"
@@ -35,6 +36,8 @@ struct KeyScratch {
   std::vector<uint64_t> hashes;
   std::vector<uint8_t> absent;     // Find: rows with a value the table has never seen
   std::vector<TextScratch> texts;  // by key
+  std::vector<int32_t> rows;       // Find: those whose word is present
+  std::vector<int64_t> found;
 };
 
 class KeyTable {
@@ -55,6 +58,10 @@ class KeyTable {
   // Makes the fields wide enough for `n` keys that are to come, and takes an array for what will be
   // asked more often than it has keys. REQUIRES: size() is 0.
   void Expect(std::span<const Vector> keys, int64_t n);
+
+  // To be called when all keys are there: a bit a possible key, where few of many are there, tells
+  // Find at once which are not.
+  void MarkPresent();
 
   int64_t size() const { return size_; }
   int64_t bytes() const;  // of memory, without strings
@@ -114,6 +121,8 @@ class KeyTable {
   void AddHashed(int64_t n, int64_t* ids);
   template <bool kOneWord>
   void FindHashed(int64_t n, int64_t* ids, KeyScratch& scratch) const;
+  void FindWords(int64_t n, int64_t* ids, KeyScratch& scratch) const;
+  void FindPresent(int64_t n, int64_t* ids, KeyScratch& scratch) const;
 
   std::vector<Field> fields_;
   std::vector<Text> texts_;  // by key
@@ -124,9 +133,10 @@ class KeyTable {
   int64_t expected_ = 0;
   int64_t size_ = 0;
   std::vector<const int32_t*> codes_;  // of a batch's TEXT keys
-  std::vector<uint64_t> stored_;       // num_words_ an id
-  std::vector<int32_t> array_;         // by word: id + 1
-  std::vector<uint64_t> slots_;        // without array_: hash << 32 | id + 1; 0 is empty
+  LargeVector<uint64_t> stored_;       // num_words_ an id
+  LargeVector<int32_t> array_;         // by word: id + 1
+  LargeVector<uint64_t> slots_;        // without array_: hash << 32 | id + 1; 0 is empty
+  LargeVector<uint64_t> present_;      // by word, a bit; empty: not known
   KeyScratch scratch_;
 };
 

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "engine/buffer.h"
 #include "engine/catalog.h"
+#include "engine/large_memory.h"
 #include "engine/task_pool.h"
 #include "ops/step.h"
 
@@ -43,6 +44,10 @@ class DatabaseState {
   const std::shared_ptr<MemoryBudget>& budget() const { return budget_; }
 
  private:
+  // The first member goes last, when the tables are freed.
+  struct FreedMemory {
+    ~FreedMemory() { ReleaseLarge(); }
+  } freed_memory_;
   int threads_;
   std::string temp_directory_;
   std::shared_ptr<MemoryBudget> budget_;
