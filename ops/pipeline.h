@@ -21,7 +21,7 @@
 namespace adjoin {
 
 struct PipelineOptions {
-  int64_t batch_rows = 1024;
+  int64_t batch_rows = 4096;
   int64_t morsel_rows = 65536;
 };
 

@@ -33,7 +33,9 @@ struct PlanOptions {
   RuleUse stage = RuleUse::kOn;       // independent steps run side by side
   int64_t work_mem =
       int64_t{256} << 20;  // bytes a stored intermediate may take before it is recomputed instead
-  int64_t batch_rows = 1024;    // rows a batch (tests use 3)
+  // Rows a batch (tests use 3). Queries of TPC-H at scale factor 1 took 0.81 to 0.95 of their time
+  // with 4096 instead of 1024, those of h2o 0.9 to 1.0.
+  int64_t batch_rows = 4096;
   int64_t morsel_rows = 65536;  // rows a block
   StepCosts costs;              // of reports alone
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;

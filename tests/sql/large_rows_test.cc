@@ -1,0 +1,94 @@
+// Queries over more rows than the cases have: what only happens in later batches and blocks, or
+// where a thread has a part of the rows.
+#include "absl/strings/str_cat.h"
+#include "tests/sql/connection_fixture.h"
+
+namespace adjoin::api {
+namespace {
+
+class LargeRowsTest : public ConnectionTest {
+ protected:
+  // 600,000 rows: i, a few groups, i spread over 0 to 999, a value with NULLs.
+  LargeRowsTest() {
+    Run("CREATE TABLE t (i BIGINT NOT NULL, few INTEGER, spread BIGINT, x DOUBLE PRECISION);"
+        "INSERT INTO t SELECT i, i % 5, i * 7919::BIGINT % 1000,"
+        " CASE WHEN i % 3 = 0 THEN NULL ELSE i % 128 END FROM generate_series(0, 599999) AS s(i)");
+  }
+};
+
+// Conditions on other columns each, of which any may come first once the first batches are through.
+TEST_F(LargeRowsTest, EveryOrderOfConditionsLeavesTheSameRows) {
+  const std::string_view conditions[] = {"spread < 20", "few = 3", "x > 5", "i >= 1000"};
+  // The same as values: no condition decides which rows another is asked about.
+  std::string all = "TRUE";
+  for (const std::string_view condition : conditions)
+    absl::StrAppend(&all, " AND COALESCE(", absl::string_view(condition.data(), condition.size()),
+                    ", FALSE)");
+  const std::string kept = Rows(absl::StrCat("SELECT SUM(k), SUM(k * i) FROM (SELECT i, CASE WHEN ",
+                                             all, " THEN 1 ELSE 0 END AS k FROM t) AS s"));
+  EXPECT_EQ(kept, "1547 | 464691621\n");
+  for (size_t first = 0; first < 4; ++first) {
+    std::string where;
+    for (size_t k = 0; k < 4; ++k) {
+      const std::string_view condition = conditions[(first + k) % 4];
+      absl::StrAppend(&where, k == 0 ? "" : " AND ",
+                      absl::string_view(condition.data(), condition.size()));
+    }
+    for (const char* rows : {"3", "1000", "4096"}) {
+      Run(absl::StrCat("SET adjoin.batch_rows = ", rows));
+      EXPECT_EQ(Rows(absl::StrCat("SELECT COUNT(*), SUM(i) FROM t WHERE ", where)), kept) << where;
+    }
+  }
+}
+
+// A condition that can fail is asked about rows that those before it left, and no others.
+TEST_F(LargeRowsTest, AConditionThatFailsIsAskedInOrder) {
+  EXPECT_EQ(Rows("SELECT COUNT(*) FROM t WHERE few <> 0 AND 10 / few > 3 AND spread < 500"),
+            "120000\n");
+  EXPECT_EQ(Error("SELECT COUNT(*) FROM t WHERE spread < 500 AND 10 / few > 3"),
+            "22012 division by zero");
+}
+
+TEST_F(LargeRowsTest, AFewGroups) {
+  EXPECT_EQ(Rows("SELECT few, COUNT(*), COUNT(x), SUM(x), AVG(x), SUM(spread),"
+                 " SUM(i) FILTER (WHERE spread < 500) FROM t GROUP BY few HAVING few < 2"
+                 " ORDER BY few"),
+            "0 | 120000 | 80000 | 5079680 | 63.496 | 59700000 | 18000150000\n"
+            "1 | 120000 | 80000 | 5079616 | 63.4952 | 60180000 | 17999910000\n");
+}
+
+// Few of many possible keys, some of which are not there, out of range or NULL.
+TEST_F(LargeRowsTest, MostKeysOfAJoinAreAbsent) {
+  Run("CREATE TABLE u (k BIGINT, y BIGINT);"
+      "INSERT INTO u SELECT i * 1000, i FROM generate_series(0, 599) AS s(i);"
+      "INSERT INTO u VALUES (NULL, -1), (-5, -2)");
+  EXPECT_EQ(Rows("SELECT COUNT(*), SUM(u.y), MIN(t.i), MAX(t.i) FROM t JOIN u ON u.k = t.i"),
+            "600 | 179700 | 0 | 599000\n");
+  EXPECT_EQ(Rows("SELECT COUNT(*), COUNT(u.k) FROM t LEFT JOIN u ON u.k = t.i"), "600000 | 600\n");
+  EXPECT_EQ(Rows("SELECT COUNT(*) FROM t WHERE i + 700000 IN (SELECT k FROM u)"), "0\n");
+  EXPECT_EQ(Rows("SELECT COUNT(*) FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.i)"),
+            "599400\n");
+}
+
+// The first rows of partitions, found in a part of the rows a thread: equal ones in row order.
+TEST_F(LargeRowsTest, TheFirstRowsOfPartitions) {
+  const std::string_view top =
+      "SELECT COUNT(*), SUM(i), SUM(i * r) FROM (SELECT i, ROW_NUMBER() OVER"
+      " (PARTITION BY spread ORDER BY few DESC) AS r FROM t) AS s WHERE r ";
+  const auto query = [&](std::string_view condition) {
+    return Rows(std::string(top) + std::string(condition));
+  };
+  // Not `<=` a constant: all rows are sorted.
+  const std::string expected = query("* r <= 4");
+  EXPECT_EQ(query("<= 2"), expected);
+  auto other = Database::Open({.threads = 5});
+  Connection many = other->Connect();
+  RunOn(many, "CREATE TABLE t (i BIGINT NOT NULL, few INTEGER, spread BIGINT)");
+  RunOn(many,
+        "INSERT INTO t SELECT i, i % 5, i * 7919::BIGINT % 1000 FROM generate_series(0, 1999999) AS s(i)");
+  const std::string all = RowsOn(many, std::string(top) + "* r <= 4");
+  EXPECT_EQ(RowsOn(many, std::string(top) + "<= 2"), all);
+}
+
+}  // namespace
+}  // namespace adjoin::api
