@@ -11,34 +11,34 @@ namespace adjoin {
 namespace {
 
 template <typename T>
-void FillWith(T value, void* out, int64_t n) {
-  std::fill_n(static_cast<T*>(out), n, value);
+void Write(T value, void* out) {
+  *static_cast<T*>(out) = value;
 }
 
-// Fills a constant's slot; a NULL gets readable zeros.
-void FillConstant(const Value& value, TypeId type, TextArena& arena, void* out, int64_t n) {
+// Writes a constant as an element; a NULL gets readable zeros.
+void WriteConstant(const Value& value, TypeId type, TextArena& arena, void* out) {
   const bool null = value.is_null();
   switch (type) {
     case TypeId::kBool:
-      return FillWith<uint8_t>(!null && value.as_bool() ? 1 : 0, out, n);
+      return Write<uint8_t>(!null && value.as_bool() ? 1 : 0, out);
     case TypeId::kInt16:
-      return FillWith(static_cast<int16_t>(null ? 0 : value.as_int()), out, n);
+      return Write(static_cast<int16_t>(null ? 0 : value.as_int()), out);
     case TypeId::kInt32:
     case TypeId::kDate:
-      return FillWith(static_cast<int32_t>(null ? 0 : value.as_int()), out, n);
+      return Write(static_cast<int32_t>(null ? 0 : value.as_int()), out);
     case TypeId::kInt64:
     case TypeId::kTimestamp:
-      return FillWith<int64_t>(null ? 0 : value.as_int(), out, n);
+      return Write<int64_t>(null ? 0 : value.as_int(), out);
     case TypeId::kFloat32:
-      return FillWith(static_cast<float>(null ? 0 : value.as_float()), out, n);
+      return Write(static_cast<float>(null ? 0 : value.as_float()), out);
     case TypeId::kFloat64:
-      return FillWith<double>(null ? 0 : value.as_float(), out, n);
+      return Write<double>(null ? 0 : value.as_float(), out);
     case TypeId::kInterval:
-      return FillWith(null ? Interval{} : value.as_interval(), out, n);
+      return Write(null ? Interval{} : value.as_interval(), out);
     case TypeId::kDecimal:
-      return FillWith(null ? Decimal{} : value.as_decimal(), out, n);
+      return Write(null ? Decimal{} : value.as_decimal(), out);
     case TypeId::kText:
-      return FillWith(null ? std::string_view() : arena.Copy(value.as_text()), out, n);
+      return Write(null ? std::string_view() : arena.Copy(value.as_text()), out);
   }
 }
 
@@ -51,6 +51,8 @@ void CompiledExpr::Prepare(ExprScratch& scratch, int64_t block_rows,
   scratch.text_.Reset();
   scratch.slots_.clear();
   scratch.verdicts_.clear();
+  scratch.repeated_.clear();
+  scratch.repeats_ = 1;
   for (int64_t width : slot_width_) {
     scratch.slots_.push_back(
         {scratch.memory_.Allocate(width * block_rows), scratch.memory_.Make<uint8_t>(block_rows)});
@@ -67,16 +69,28 @@ void CompiledExpr::Prepare(ExprScratch& scratch, int64_t block_rows,
     if (in.op != ExprOpcode::kConstant && in.op != ExprOpcode::kParameter) continue;
     const Value& constant =
         in.op == ExprOpcode::kConstant ? constants_[in.index] : parameters[in.index];
-    FillConstant(constant, in.type, scratch.constants_, slot.data, block_rows);
+    WriteConstant(constant, in.type, scratch.constants_, slot.data);
+    scratch.repeated_.push_back({static_cast<std::byte*>(slot.data), VectorWidth(in.type)});
     if (!constant.is_null()) continue;
     std::memset(slot.valid, 0, static_cast<size_t>(block_rows));
     value.valid = slot.valid;
   }
 }
 
+void CompiledExpr::RepeatConstants(ExprScratch& scratch, int64_t n) {
+  for (const ExprScratch::Constant& constant : scratch.repeated_) {
+    WithWidth(constant.width, [&](auto zero) {
+      auto* values = reinterpret_cast<decltype(zero)*>(constant.data);
+      std::fill(values + scratch.repeats_, values + n, values[0]);
+    });
+  }
+  scratch.repeats_ = n;
+}
+
 absl::Status CompiledExpr::Run(ExprScratch& scratch, std::span<const Vector> columns, int64_t n,
                                std::span<void* const> targets) const {
   scratch.text_.Reset();
+  if (n > scratch.repeats_) RepeatConstants(scratch, n);
   for (size_t i = 0; i < targets.size(); ++i) {
     if (data_slot_[outputs_[i]] < 0) continue;
     const ExprOpcode op = program_[outputs_[i]].op;

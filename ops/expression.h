@@ -96,7 +96,7 @@ class CompiledExpr {
     return in.op == ExprOpcode::kInput ? in.index : -1;
   }
 
-  // Lays out `scratch` for blocks of up to `block_rows` rows and fills constants and parameters;
+  // Lays out `scratch` for blocks of up to `block_rows` rows, with constants and parameters;
   // allocates. To be called again when the parameters change. Errors: none but memory.
   void Prepare(ExprScratch& scratch, int64_t block_rows, std::span<const Value> parameters) const;
   // Computes the outputs over `n` <= block_rows rows. `columns` is indexed by column number; only
@@ -112,6 +112,7 @@ class CompiledExpr {
  private:
   friend class ExprBuilder;
   friend class ExprRunner;
+  static void RepeatConstants(ExprScratch& scratch, int64_t n);
   std::vector<ExprInstruction> program_;
   std::vector<Value> constants_;
   std::vector<int> outputs_;
@@ -141,6 +142,14 @@ class ExprScratch {
   std::vector<Vector> values_;  // by instruction
   std::vector<Slot> slots_;
   absl::flat_hash_map<size_t, CodeVerdicts> verdicts_;  // by instruction
+  // Constants are repeated as far as a block was long so far: most tables are shorter than a block
+  // can be.
+  struct Constant {
+    std::byte* data;
+    int64_t width;
+  };
+  std::vector<Constant> repeated_;
+  int64_t repeats_ = 0;
   uint8_t* mask_ = nullptr;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "engine/large_vector.h"
 #include "engine/status.h"
 #include "ops/budget_charge.h"
 #include "ops/column_access.h"
@@ -68,7 +69,7 @@ struct BlockGroups final : LocalState {
   std::unique_ptr<Groups> groups;
   ExprScratch scratch;
   BatchArena arena;
-  std::vector<int64_t> ids;
+  LargeVector<int64_t> ids;  // of a batch's rows
   std::vector<Vector> keys;
 };
 

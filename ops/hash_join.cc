@@ -14,10 +14,10 @@ struct ProbeState final : LocalState {
   std::vector<Vector> key_columns, pair_columns, out_columns;
   KeyScratch lookup;
   BatchArena pair_arena, out_arena;
-  std::vector<int64_t> ids;
+  LargeVector<int64_t> ids;
   // Candidate pairs, and those that passed and wait to be handed on; right -1 stands for NULLs.
-  std::vector<int32_t> left, out_left;
-  std::vector<int64_t> right, out_right;
+  LargeVector<int32_t> left, out_left;
+  LargeVector<int64_t> right, out_right;
 };
 
 bool IsOuter(JoinType type) { return type == JoinType::kLeft || type == JoinType::kSingle; }

@@ -530,9 +530,11 @@ void KeyTable::FindPresent(int64_t n, int64_t* ids, KeyScratch& scratch) const {
 void KeyTable::MarkPresent() {
   // Of TPC-H q05 at scale factor 1: 6M look-ups of 230k orders among 6M possible keys took 52 of 95
   // ms in slots that do not fit L2; 2^25 bits are 4 MiB.
-  constexpr int kLeastBits = 17, kMostBits = 25, kKeysABit = 8;
+  constexpr int kLeastBits = 17, kMostBits = 25;
+  constexpr int64_t kLeastBitsAKey = 8, kMostBitsAKey = 1024;  // fewer keys' slots are in L1
   if (num_words_ > 1 || bits_ < kLeastBits || bits_ > kMostBits) return;
-  if (size_ * kKeysABit > int64_t{1} << bits_) return;
+  const int64_t bits = int64_t{1} << bits_;
+  if (bits < kLeastBitsAKey * size_ || bits > kMostBitsAKey * size_) return;
   present_.assign(size_t{1} << (bits_ - 6), 0);
   for (int64_t id = 0; id < size_; ++id)
     present_[stored_[id] >> 6] |= uint64_t{1} << (stored_[id] & 63);

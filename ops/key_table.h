@@ -33,11 +33,11 @@ struct TextScratch {
 // Buffers that a lookup needs. One a thread, and one a table.
 struct KeyScratch {
   std::vector<uint64_t> words;  // word-major
-  std::vector<uint64_t> hashes;
+  LargeVector<uint64_t> hashes;
   std::vector<uint8_t> absent;     // Find: rows with a value the table has never seen
   std::vector<TextScratch> texts;  // by key
-  std::vector<int32_t> rows;       // Find: those whose word is present
-  std::vector<int64_t> found;
+  LargeVector<int32_t> rows;       // Find: those whose word is present
+  LargeVector<int64_t> found;
 };
 
 class KeyTable {
