@@ -175,7 +175,7 @@ class Query {
                                     const std::string& sql, double memory_share) {
     Query query;
     ADJOIN_RETURN_IF_ERROR(connection.Set("memory_limit", "0"));
-    ResetResidentPeak();
+    GiveBackFreed();
     query.resident_before_ = ResidentBytes();
     ADJOIN_ASSIGN_OR_RETURN(query.prepared_, connection.Prepare(sql));
     ADJOIN_ASSIGN_OR_RETURN(query.result_, query.prepared_->Run());

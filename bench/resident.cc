@@ -26,8 +26,12 @@ int64_t StatusBytes(std::string_view line) {
 int64_t ResidentBytes() { return StatusBytes("VmRSS:"); }
 int64_t ResidentPeakBytes() { return StatusBytes("VmHWM:"); }
 
-void ResetResidentPeak() {
+void GiveBackFreed() {
   ReleaseLarge();
+  malloc_trim(0);
+}
+
+void ResetResidentPeak() {
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
 }

@@ -101,6 +101,7 @@ Timed::Timed(const Options& options, const Workload& workload, Connection connec
 absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& workload) {
   auto database = api::Database::Open({.threads = options.threads});
   if (!database.ok()) return database.status();
+  GiveBackFreed();
   ResetResidentPeak();
   const int64_t resident_before = ResidentBytes();
   auto connection = Connect(*database, options);
@@ -125,6 +126,7 @@ absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& worklo
     timed.run_peak_bytes_ = database->memory_peak() - tables;
     if (absl::Status s = Verify(*checks, options, workload.after); !s.ok()) return s;
   }
+  GiveBackFreed();
   ResetResidentPeak();
   return timed;
 }

@@ -1,6 +1,8 @@
 #include "ops/hash_aggregate.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/large_vector.h"
@@ -70,6 +72,7 @@ struct BlockGroups final : LocalState {
   ExprScratch scratch;
   BatchArena arena;
   LargeVector<int64_t> ids;  // of a batch's rows
+  int64_t rows = 0;
   std::vector<Vector> keys;
 };
 
@@ -115,10 +118,35 @@ void NoteDistinct(KeyTable& seen, std::span<const Vector> args, const uint8_t* t
   seen.FindOrAdd(keys, m, arena.Make<int64_t>(m));
 }
 
-// Adds what a block has seen and no earlier block had to the accumulator. map[g]: the block's
-// group g.
+// Adds the groups and values of a later block, but those of DISTINCT aggregates. Returns what its
+// groups are in `into`.
+std::vector<int64_t> MergeGroups(const HashAggregateSpec& spec, const Groups& from, Groups& into) {
+  const int64_t size = from.size();
+  std::vector<int64_t> map(static_cast<size_t>(size));
+  std::vector<Vector> keys(static_cast<size_t>(spec.num_keys));
+  BatchArena arena;
+  constexpr int64_t kChunk = 4096;
+  for (int64_t begin = 0; begin < size && spec.num_keys > 0; begin += kChunk) {
+    const int64_t n = std::min(kChunk, size - begin);
+    arena.Reset();
+    for (int k = 0; k < spec.num_keys; ++k) keys[k] = from.keys.Key(k, begin, n, arena);
+    into.keys.FindOrAdd(keys, n, map.data() + begin);
+  }
+  for (int64_t g = 0; g < size && spec.order >= 0; ++g) {
+    if (map[g] == std::ssize(into.first_rows)) into.first_rows.push_back(from.first_rows[g]);
+  }
+  into.Resize(into.size());
+  for (size_t a = 0; a < spec.aggregates.size(); ++a) {
+    if (!spec.aggregates[a].distinct)
+      into.accumulators[a]->Merge(*from.accumulators[a], map.data(), size);
+  }
+  return map;
+}
+
+// Adds what a block has seen to what earlier ones have, and what is new to the accumulator where
+// there is one. map[g]: the block's group g.
 void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t>& map,
-                   Accumulator& accumulator) {
+                   Accumulator* accumulator) {
   BatchArena arena;
   constexpr int64_t kChunk = 4096;
   for (int64_t begin = 0; begin < from.size(); begin += kChunk) {
@@ -132,13 +160,14 @@ void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t
     int64_t* ids = arena.Make<int64_t>(n);
     int64_t next_new = to.size();
     to.FindOrAdd(keys, n, ids);
+    if (accumulator == nullptr) continue;
     uint8_t* is_new = arena.Make<uint8_t>(n);
     for (int64_t i = 0; i < n; ++i) {
       is_new[i] = ids[i] == next_new ? 1 : 0;
       next_new += is_new[i];
     }
     for (Vector& key : keys) key = WithViews(key, n, arena);
-    accumulator.Update(std::span(keys).subspan(1), is_new, groups, n);
+    accumulator->Update(std::span(keys).subspan(1), is_new, groups, n);
   }
 }
 
@@ -166,6 +195,7 @@ absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&,
                                     LocalState& local) const {
   auto& block = static_cast<BlockGroups&>(local);
   Groups& groups = *block.groups;
+  block.rows += batch.rows;
   block.arena.Reset();
   ADJOIN_RETURN_IF_ERROR(spec_.exprs.Run(block.scratch, batch.columns, batch.rows));
   const int64_t* ids = nullptr;
@@ -196,39 +226,42 @@ absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&,
   return block.charge.GrowTo(groups.bytes());
 }
 
+// A tree of merges moves most groups several times where blocks have few in common. Sums of h2o q5
+// at 1e7 rows (1e5 groups), two threads: 118 ms one after another, 95 in pairs; of q10 (1e7): 840,
+// 1600.
+bool HashAggregate::MergesPairs(const LocalState& first_block) const {
+  const auto& block = static_cast<const BlockGroups&>(first_block);
+  return 2 * block.groups->size() < block.rows;
+}
+
+absl::Status HashAggregate::MergePair(LocalState& left, LocalState& right) const {
+  auto& into = static_cast<BlockGroups&>(left);
+  const auto& from = *static_cast<BlockGroups&>(right).groups;
+  const std::vector<int64_t> map = MergeGroups(spec_, from, *into.groups);
+  for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
+    if (spec_.aggregates[a].distinct)
+      MergeDistinct(*from.distinct[a], *into.groups->distinct[a], map, nullptr);
+  }
+  return into.charge.GrowTo(into.groups->bytes());
+}
+
 absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState& shared,
                                   bool*) const {
   auto& block = static_cast<BlockGroups&>(*local);
   auto& all = static_cast<AllGroups&>(shared);
-  std::vector<int64_t> map(static_cast<size_t>(block.groups->size()));
-  std::vector<std::unique_ptr<KeyTable>> distinct = std::move(block.groups->distinct);
+  const std::vector<std::unique_ptr<KeyTable>> seen = std::move(block.groups->distinct);
+  std::vector<int64_t> map;
   if (all.groups == nullptr) {
     all.groups = std::move(block.groups);
-    for (size_t g = 0; g < map.size(); ++g) map[g] = static_cast<int64_t>(g);
     all.groups->distinct = Groups(spec_).distinct;
+    map.resize(static_cast<size_t>(all.groups->size()));
+    std::iota(map.begin(), map.end(), 0);
   } else {
-    BatchArena arena;
-    constexpr int64_t kChunk = 4096;
-    const auto size = static_cast<int64_t>(map.size());
-    for (int64_t begin = 0; begin < size && spec_.num_keys > 0; begin += kChunk) {
-      const int64_t n = std::min(kChunk, size - begin);
-      arena.Reset();
-      for (int k = 0; k < spec_.num_keys; ++k)
-        block.keys[k] = block.groups->keys.Key(k, begin, n, arena);
-      all.groups->keys.FindOrAdd(block.keys, n, map.data() + begin);
-    }
-    for (int64_t g = 0; g < size && spec_.order >= 0; ++g) {
-      if (map[g] == std::ssize(all.groups->first_rows))
-        all.groups->first_rows.push_back(block.groups->first_rows[g]);
-    }
-    all.groups->Resize(all.groups->size());
-    for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
-      all.groups->accumulators[a]->Merge(*block.groups->accumulators[a], map.data(), size);
-    }
+    map = MergeGroups(spec_, *block.groups, *all.groups);
   }
   for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
-    if (!spec_.aggregates[a].distinct) continue;
-    MergeDistinct(*distinct[a], *all.groups->distinct[a], map, *all.groups->accumulators[a]);
+    if (spec_.aggregates[a].distinct)
+      MergeDistinct(*seen[a], *all.groups->distinct[a], map, all.groups->accumulators[a].get());
   }
   if (block.groups == nullptr) block.charge.Release(all.groups->bytes());  // they are all's now
   return all.charge.GrowTo(all.groups->bytes());
@@ -239,28 +272,30 @@ absl::StatusOr<TableRef> HashAggregate::Finish(SharedState& shared, RunState& ru
   if (all.groups == nullptr) all.groups = std::make_unique<Groups>(spec_);
   const Groups& groups = *all.groups;
   for (auto& accumulator : groups.accumulators) accumulator->Finish(run.pool);
-  std::vector<ColumnRef> columns;
+  std::vector<ColumnRef> columns(spec_.schema.fields.size());
   const int64_t chunk_rows = all.options.morsel_rows;
-  for (size_t c = 0; c < spec_.schema.fields.size(); ++c) {
-    ColumnAssembler assembler(spec_.schema.fields[c].type);
-    const auto key = static_cast<int>(c);
+  const auto finish = [&](int64_t c) -> absl::Status {
+    ColumnAssembler assembler(spec_.schema.fields[static_cast<size_t>(c)].type);
     for (int64_t begin = 0; begin < groups.size(); begin += chunk_rows) {
       const int64_t n = std::min(chunk_rows, groups.size() - begin);
       BatchArena arena;
       Vector values;
-      if (key < spec_.num_keys) {
-        values = groups.keys.Key(key, begin, n, arena);
+      if (c < spec_.num_keys) {
+        values = groups.keys.Key(static_cast<int>(c), begin, n, arena);
       } else {
-        ADJOIN_ASSIGN_OR_RETURN(values,
-                                groups.accumulators[c - spec_.num_keys]->Result(begin, n, arena));
+        ADJOIN_ASSIGN_OR_RETURN(
+            values,
+            groups.accumulators[static_cast<size_t>(c) - spec_.num_keys]->Result(begin, n, arena));
       }
       ColumnChunk chunk(values.type);
       chunk.Append(values, n);
       assembler.Add(std::move(chunk));
     }
-    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, assembler.Finish(run.budget));
-    columns.push_back(std::move(column));
-  }
+    ADJOIN_ASSIGN_OR_RETURN(columns[static_cast<size_t>(c)], assembler.Finish(run.budget));
+    return absl::OkStatus();
+  };
+  TaskPool* pool = groups.size() > chunk_rows ? run.pool : nullptr;  // a task is worth a chunk
+  ADJOIN_RETURN_IF_ERROR(ForEachBlock(pool, std::ssize(columns), finish));
   Schema schema = spec_.schema;
   if (spec_.order >= 0) {
     schema.fields.push_back({"order", TypeId::kInt64});

@@ -1,5 +1,8 @@
 #include "ops/hash_join.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "ops/spilled_join.h"
@@ -33,10 +36,17 @@ class Probe {
       : spec_(spec), build_(build), in_(in), state_(state), next_(next) {}
 
   absl::Status Run() {
-    ADJOIN_RETURN_IF_ERROR(FindKeys());
+    ADJOIN_RETURN_IF_ERROR(ComputeKeys());
+    const bool only_matches = build_.index->ids_are_rows() && !spec_.residual.has_value();
+    if (only_matches && spec_.type == JoinType::kInner) {
+      num_out_ = build_.index->FindMatches(state_.key_columns, in_.rows, state_.out_left.data(),
+                                           state_.out_right.data(), state_.lookup);
+      return Flush();
+    }
+    state_.ids.resize(static_cast<size_t>(in_.rows));
+    build_.index->Find(state_.key_columns, in_.rows, state_.ids.data(), state_.lookup);
     if (IsPairless(spec_.type) && !spec_.residual.has_value()) return EmitByExistence();
-    if (build_.index->ids_are_rows() && !IsPairless(spec_.type) && !spec_.residual.has_value())
-      return EmitOnlyMatches();
+    if (only_matches && !IsPairless(spec_.type)) return EmitEveryRow();
     for (int64_t row = 0; row < in_.rows; ++row) {
       if (state_.ids[row] < 0) continue;
       const JoinIndex::Rows matches = build_.index->RowsOf(state_.ids[row]);
@@ -58,13 +68,11 @@ class Probe {
   }
 
  private:
-  absl::Status FindKeys() {
-    state_.ids.resize(static_cast<size_t>(in_.rows));
+  absl::Status ComputeKeys() {
     ADJOIN_RETURN_IF_ERROR(spec_.left.exprs.Run(state_.keys, in_.columns, in_.rows));
     for (size_t k = 0; k < state_.key_columns.size(); ++k) {
       state_.key_columns[k] = spec_.left.exprs.output(state_.keys, static_cast<int>(k));
     }
-    build_.index->Find(state_.key_columns, in_.rows, state_.ids.data(), state_.lookup);
     return absl::OkStatus();
   }
 
@@ -80,14 +88,11 @@ class Probe {
     return Flush();
   }
 
-  // Where no left row has two matches.
-  absl::Status EmitOnlyMatches() {
-    const bool outer = IsOuter(spec_.type);
-    for (int64_t row = 0; row < in_.rows; ++row) {
-      state_.out_left[num_out_] = static_cast<int32_t>(row);
-      state_.out_right[num_out_] = state_.ids[row];
-      num_out_ += outer || state_.ids[row] >= 0 ? 1 : 0;
-    }
+  // Of an outer join where no left row has two matches.
+  absl::Status EmitEveryRow() {
+    std::iota(state_.out_left.begin(), state_.out_left.begin() + in_.rows, 0);
+    std::copy(state_.ids.begin(), state_.ids.end(), state_.out_right.begin());
+    num_out_ = in_.rows;
     return Flush();
   }
 

@@ -114,4 +114,21 @@ void JoinIndex::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
   }
 }
 
+int64_t JoinIndex::FindMatches(std::span<const Vector> keys, int64_t n, int32_t* rows, int64_t* ids,
+                               KeyScratch& scratch) const {
+  int64_t m = table_.FindMatches(keys, n, rows, ids, scratch);
+  for (size_t k = 0; k < keys.size(); ++k) {
+    if (null_safe_[k] || keys[k].valid == nullptr) continue;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < m; ++i) {
+      const int32_t row = rows[i];
+      rows[kept] = row;
+      ids[kept] = ids[i];
+      kept += keys[k].valid[row];
+    }
+    m = kept;
+  }
+  return m;
+}
+
 }  // namespace adjoin

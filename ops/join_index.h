@@ -34,6 +34,9 @@ class JoinIndex {
 
   // ids[r]: for RowsOf; -1 where no row has that key. `keys` are the probing rows' values.
   void Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const;
+  // The same of the rows that have an id, as KeyTable::FindMatches does. REQUIRES: there are keys.
+  int64_t FindMatches(std::span<const Vector> keys, int64_t n, int32_t* rows, int64_t* ids,
+                      KeyScratch& scratch) const;
   Rows RowsOf(int64_t id) const {
     return {rows_.data() + offsets_[id], rows_.data() + offsets_[id + 1]};
   }

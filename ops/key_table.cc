@@ -482,12 +482,7 @@ void KeyTable::FindHashed(int64_t n, int64_t* ids, KeyScratch& scratch) const {
   }
 }
 
-void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
-                    KeyScratch& scratch) const {
-  if (size_ == 0) {
-    std::fill_n(ids, n, -1);
-    return;
-  }
+void KeyTable::PackToFind(std::span<const Vector> keys, int64_t n, KeyScratch& scratch) const {
   std::vector<const int32_t*> codes(keys.size());
   scratch.texts.resize(keys.size());
   for (size_t k = 0; k < keys.size(); ++k) {
@@ -495,7 +490,48 @@ void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
   }
   scratch.absent.assign(static_cast<size_t>(n), 0);
   Pack(keys, codes, n, scratch.absent.data(), scratch.words);
-  present_.empty() ? FindWords(n, ids, scratch) : FindPresent(n, ids, scratch);
+}
+
+void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
+                    KeyScratch& scratch) const {
+  if (size_ == 0) {
+    std::fill_n(ids, n, -1);
+    return;
+  }
+  if (present_.empty()) {
+    PackToFind(keys, n, scratch);
+    return FindWords(n, ids, scratch);
+  }
+  scratch.rows.resize(static_cast<size_t>(n));
+  scratch.found.resize(static_cast<size_t>(n));
+  const int64_t m = FindMatches(keys, n, scratch.rows.data(), scratch.found.data(), scratch);
+  std::fill_n(ids, n, -1);
+  for (int64_t i = 0; i < m; ++i) ids[scratch.rows[i]] = scratch.found[i];
+}
+
+int64_t KeyTable::FindMatches(std::span<const Vector> keys, int64_t n, int32_t* rows, int64_t* ids,
+                              KeyScratch& scratch) const {
+  if (present_.empty()) {
+    Find(keys, n, ids, scratch);
+    int64_t m = 0;
+    for (int64_t r = 0; r < n; ++r) {
+      const int64_t id = ids[r];
+      rows[m] = static_cast<int32_t>(r);
+      ids[m] = id;
+      m += id >= 0 ? 1 : 0;
+    }
+    return m;
+  }
+  int64_t m = 0;
+  if (fields_.size() == 1 && fields_[0].ranged && !IsCoded(fields_[0].type)) {
+    m = SelectPresentOfOneKey(keys[0], n, rows, scratch);
+  } else {
+    PackToFind(keys, n, scratch);
+    m = SelectPresent(n, rows, scratch);
+  }
+  scratch.absent.assign(static_cast<size_t>(m), 0);
+  FindWords(m, ids, scratch);
+  return m;
 }
 
 void KeyTable::FindWords(int64_t n, int64_t* ids, KeyScratch& scratch) const {
@@ -507,11 +543,8 @@ void KeyTable::FindWords(int64_t n, int64_t* ids, KeyScratch& scratch) const {
   for (int64_t r = 0; r < n; ++r) ids[r] = scratch.absent[r] != 0 ? -1 : array_[words[r]] - 1;
 }
 
-void KeyTable::FindPresent(int64_t n, int64_t* ids, KeyScratch& scratch) const {
-  scratch.rows.resize(static_cast<size_t>(n));
-  scratch.found.resize(static_cast<size_t>(n));
+int64_t KeyTable::SelectPresent(int64_t n, int32_t* rows, KeyScratch& scratch) const {
   uint64_t* words = scratch.words.data();
-  int32_t* rows = scratch.rows.data();
   const uint64_t mask = (uint64_t{1} << bits_) - 1;  // words of absent values have other bits, too
   int64_t m = 0;
   for (int64_t r = 0; r < n; ++r) {
@@ -521,10 +554,30 @@ void KeyTable::FindPresent(int64_t n, int64_t* ids, KeyScratch& scratch) const {
     words[m] = word;
     m += static_cast<int64_t>(bit);
   }
-  std::fill_n(scratch.absent.begin(), m, 0);
-  std::fill_n(ids, n, -1);
-  FindWords(m, scratch.found.data(), scratch);
-  for (int64_t i = 0; i < m; ++i) ids[rows[i]] = scratch.found[i];
+  return m;
+}
+
+int64_t KeyTable::SelectPresentOfOneKey(const Vector& key, int64_t n, int32_t* rows,
+                                        KeyScratch& scratch) const {
+  scratch.words.resize(static_cast<size_t>(n));
+  uint64_t* words = scratch.words.data();
+  const uint64_t mask = (uint64_t{1} << bits_) - 1;
+  const uint64_t low = static_cast<uint64_t>(fields_[0].low);
+  int64_t m = 0;
+  WithElements(key, nullptr, [&](const auto* values) {
+    for (int64_t r = 0; r < n; ++r) {
+      const bool is_null = key.valid != nullptr && key.valid[r] == 0;
+      const uint64_t value = static_cast<uint64_t>(static_cast<int64_t>(values[r]));
+      const uint64_t word = is_null ? 0 : value - low + 1;
+      // The word 0 is NULL's; so is that of the value below the least.
+      const bool fits = word <= mask && (is_null || word != 0);
+      const uint64_t bits = present_[(word & mask) >> 6];
+      rows[m] = static_cast<int32_t>(r);
+      words[m] = word;
+      m += static_cast<int64_t>((bits >> (word & 63)) & (fits ? 1 : 0));
+    }
+  });
+  return m;
 }
 
 void KeyTable::MarkPresent() {

@@ -50,6 +50,11 @@ class KeyTable {
   // adds.
   void Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const;
 
+  // The rows whose keys are there, ascending, and their ids; returns how many. `rows` and `ids`
+  // have room for `n`.
+  int64_t FindMatches(std::span<const Vector> keys, int64_t n, int32_t* rows, int64_t* ids,
+                      KeyScratch& scratch) const;
+
   // Keeps a TEXT key as codes of a column's dictionary for as long as all of it comes from columns
   // with that one: nothing is looked up by its letters, and Key has those codes. REQUIRES: size()
   // is 0, and nobody asks Find.
@@ -122,7 +127,11 @@ class KeyTable {
   template <bool kOneWord>
   void FindHashed(int64_t n, int64_t* ids, KeyScratch& scratch) const;
   void FindWords(int64_t n, int64_t* ids, KeyScratch& scratch) const;
-  void FindPresent(int64_t n, int64_t* ids, KeyScratch& scratch) const;
+  // Writes rows whose bit is set to `rows` and makes their words the first ones; returns how many.
+  int64_t SelectPresent(int64_t n, int32_t* rows, KeyScratch& scratch) const;
+  int64_t SelectPresentOfOneKey(const Vector& key, int64_t n, int32_t* rows,
+                                KeyScratch& scratch) const;
+  void PackToFind(std::span<const Vector> keys, int64_t n, KeyScratch& scratch) const;
 
   std::vector<Field> fields_;
   std::vector<Text> texts_;  // by key

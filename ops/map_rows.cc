@@ -35,8 +35,8 @@ struct Condition {
 
 struct FilterLocal final : LocalState {
   BatchArena arena;
-  std::vector<Vector> columns;   // of what is handed on
-  std::vector<Vector> gathered;  // of what conditions read
+  std::vector<Vector> columns;       // of what is handed on
+  std::vector<Vector> gathered;      // of what conditions read
   std::deque<Condition> conditions;  // they stay where they are
   std::vector<size_t> order;
   int64_t batches = 0;

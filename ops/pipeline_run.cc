@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -128,7 +129,7 @@ class PipelineRun {
     ADJOIN_RETURN_IF_ERROR(open.branch->source->Produce(
         block - open.first_block, *open.source, *local[b].source,
         [&](const Batch& batch) { return Push(batch, open, local[b], 0, *sink_block); }));
-    return MergeInOrder(block, std::move(sink_block));
+    return MergeBlock(block, std::move(sink_block));
   }
 
   void MakeLocals(const OpenBranch& open, LocalBranch& local) const {
@@ -153,9 +154,47 @@ class PipelineRun {
         [&](const Batch& out) { return Push(out, open, local, i + 1, sink_block); });
   }
 
-  absl::Status MergeInOrder(int64_t block, std::unique_ptr<LocalState> state) {
+  // How blocks are merged is known once the first is there; those that were faster wait for it.
+  absl::Status MergeBlock(int64_t block, std::unique_ptr<LocalState> state) {
+    std::map<int64_t, std::unique_ptr<LocalState>> ready;
+    {
+      std::lock_guard lock(mutex_);
+      if (block == 0) in_pairs_ = sink_.MergesPairs(*state);
+      waiting_.emplace(block, std::move(state));
+      if (!in_pairs_.has_value()) return absl::OkStatus();
+      if (*in_pairs_) ready.swap(waiting_);
+    }
+    if (!*in_pairs_) return MergeInOrder();
+    for (auto& [number, of] : ready) ADJOIN_RETURN_IF_ERROR(MergeUpwards(number, std::move(of)));
+    return absl::OkStatus();
+  }
+
+  // Node n of a level is what nodes 2 n and 2 n + 1 of the level below give: whoever brings the
+  // second of them merges them. One without a neighbour goes up as it is.
+  absl::Status MergeUpwards(int64_t node, std::unique_ptr<LocalState> state) {
+    int64_t nodes = blocks_;
+    for (int level = 0; nodes > 1; ++level, node /= 2, nodes = (nodes + 1) / 2) {
+      const int64_t neighbour = node ^ 1;
+      if (neighbour == nodes) continue;
+      std::unique_ptr<LocalState> other;
+      {
+        std::lock_guard lock(mutex_);
+        const auto waiting = halves_.find({level, neighbour});
+        if (waiting == halves_.end()) {
+          halves_.emplace(std::pair(level, node), std::move(state));
+          return absl::OkStatus();
+        }
+        other = std::move(waiting->second);
+        halves_.erase(waiting);
+      }
+      if (neighbour < node) std::swap(state, other);
+      ADJOIN_RETURN_IF_ERROR(sink_.MergePair(*state, *other));
+    }
+    return sink_.Merge(std::move(state), *sink_state_, &done_);
+  }
+
+  absl::Status MergeInOrder() {
     std::unique_lock lock(mutex_);
-    waiting_.emplace(block, std::move(state));
     if (merging_) return absl::OkStatus();
     merging_ = true;
     absl::Status status;
@@ -192,6 +231,8 @@ class PipelineRun {
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::map<int64_t, std::unique_ptr<LocalState>> waiting_;  // guarded by mutex_, as what follows
+  std::map<std::pair<int, int64_t>, std::unique_ptr<LocalState>> halves_;  // by level and node
+  std::optional<bool> in_pairs_;
   int64_t merged_ = 0;
   bool merging_ = false;
   bool done_ = false;

@@ -57,6 +57,23 @@ TEST_F(LargeRowsTest, AFewGroups) {
             "1 | 120000 | 80000 | 5079616 | 63.4952 | 60180000 | 17999910000\n");
 }
 
+// Blocks of few groups are merged in pairs, those of many one after another.
+TEST_F(LargeRowsTest, DistinctValuesOfGroupsInSeveralBlocks) {
+  for (const int threads : {1, 2}) {
+    Run(absl::StrCat("SET adjoin.threads = ", threads));
+    EXPECT_EQ(Rows("SELECT few, COUNT(DISTINCT spread), SUM(DISTINCT spread) FROM t GROUP BY few"
+                   " HAVING few < 2 ORDER BY few"),
+              "0 | 200 | 99500\n1 | 200 | 100300\n");
+    EXPECT_EQ(Rows("SELECT COUNT(*), SUM(n), SUM(s), SUM(d) FROM (SELECT i % 400000 AS g,"
+                   " COUNT(*) AS n, SUM(DISTINCT few) AS s, COUNT(DISTINCT spread) AS d FROM t"
+                   " GROUP BY i % 400000) AS groups"),
+              "400000 | 600000 | 800000 | 400000\n");
+    // In the order in which they came first.
+    EXPECT_EQ(Rows("SELECT few FROM (SELECT few, COUNT(*) FROM t GROUP BY few) AS g"),
+              "0\n1\n2\n3\n4\n");
+  }
+}
+
 // Few of many possible keys, some of which are not there, out of range or NULL.
 TEST_F(LargeRowsTest, MostKeysOfAJoinAreAbsent) {
   Run("CREATE TABLE u (k BIGINT, y BIGINT);"
@@ -85,7 +102,8 @@ TEST_F(LargeRowsTest, TheFirstRowsOfPartitions) {
   Connection many = other->Connect();
   RunOn(many, "CREATE TABLE t (i BIGINT NOT NULL, few INTEGER, spread BIGINT)");
   RunOn(many,
-        "INSERT INTO t SELECT i, i % 5, i * 7919::BIGINT % 1000 FROM generate_series(0, 1999999) AS s(i)");
+        "INSERT INTO t SELECT i, i % 5, i * 7919::BIGINT % 1000 FROM"
+        " generate_series(0, 1999999) AS s(i)");
   const std::string all = RowsOn(many, std::string(top) + "* r <= 4");
   EXPECT_EQ(RowsOn(many, std::string(top) + "<= 2"), all);
 }
