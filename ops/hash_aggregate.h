@@ -29,7 +29,7 @@ struct HashAggregateSpec {
 };
 
 // Groups in first-seen order; without keys one row always. Blocks are aggregated apart and merged
-// in pairs, or one after another where most rows are groups of their own. Where there is an
+// in pairs, or one after another where they have few groups in common. Where there is an
 // `order`, the result has one column more: that of a group's first row.
 class HashAggregate final : public PipelineSink {
  public:
@@ -39,7 +39,7 @@ class HashAggregate final : public PipelineSink {
   // Each block finds its groups anew, and then they are merged, so that many blocks of many groups
   // cost more than they share out. 16 is as many parts as any step has.
   int64_t most_blocks() const override { return 16; }
-  bool MergesPairs(const LocalState& first_block) const override;
+  bool MergesPairs(const SharedState& shared) const override;
   absl::Status MergePair(LocalState& left, LocalState& right) const override;
   std::unique_ptr<LocalState> MakeBlock(const SharedState& shared) const override;
   absl::Status Consume(const Batch& batch, const SharedState& shared,

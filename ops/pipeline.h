@@ -105,9 +105,10 @@ class PipelineSink {
   virtual std::unique_ptr<LocalState> MakeBlock(const SharedState& shared) const = 0;
   virtual absl::Status Consume(const Batch& batch, const SharedState& shared,
                                LocalState& block) const = 0;
-  // Asked about the first block: whether neighbouring blocks are put together by MergePair, side by
-  // side, in a tree that follows from their number, and Merge is given only what is at its root.
-  virtual bool MergesPairs(const LocalState&) const { return false; }
+  // Asked once two blocks are merged: whether the others are put together by MergePair, neighbours
+  // side by side, in a tree that follows from their number; then Merge is given what is at its
+  // root.
+  virtual bool MergesPairs(const SharedState&) const { return false; }
   // Adds `right`, which comes after `left`, to it.
   virtual absl::Status MergePair(LocalState& left, LocalState& right) const;
   // Blocks come in order, one at a time. `*done` set: no later block can matter.

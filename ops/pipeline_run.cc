@@ -4,7 +4,6 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -154,25 +153,41 @@ class PipelineRun {
         [&](const Batch& out) { return Push(out, open, local, i + 1, sink_block); });
   }
 
-  // How blocks are merged is known once the first is there; those that were faster wait for it.
   absl::Status MergeBlock(int64_t block, std::unique_ptr<LocalState> state) {
-    std::map<int64_t, std::unique_ptr<LocalState>> ready;
+    std::map<int64_t, std::unique_ptr<LocalState>> apart;
     {
-      std::lock_guard lock(mutex_);
-      if (block == 0) in_pairs_ = sink_.MergesPairs(*state);
+      std::unique_lock lock(mutex_);
       waiting_.emplace(block, std::move(state));
-      if (!in_pairs_.has_value()) return absl::OkStatus();
-      if (*in_pairs_) ready.swap(waiting_);
+      if (merging_) return absl::OkStatus();
+      ADJOIN_RETURN_IF_ERROR(MergeInOrder(lock));
+      if (in_pairs_) apart.swap(waiting_);
     }
-    if (!*in_pairs_) return MergeInOrder();
-    for (auto& [number, of] : ready) ADJOIN_RETURN_IF_ERROR(MergeUpwards(number, std::move(of)));
+    for (auto& [number, of] : apart)
+      ADJOIN_RETURN_IF_ERROR(MergeUpwards(number - kInOrder, std::move(of)));
     return absl::OkStatus();
+  }
+
+  absl::Status MergeInOrder(std::unique_lock<std::mutex>& lock) {
+    merging_ = true;
+    absl::Status status;
+    while (status.ok() && !done_ && !in_pairs_ && !waiting_.empty() &&
+           waiting_.begin()->first == merged_) {
+      std::unique_ptr<LocalState> next = std::move(waiting_.begin()->second);
+      waiting_.erase(waiting_.begin());
+      lock.unlock();
+      status = sink_.Merge(std::move(next), *sink_state_, &done_);
+      lock.lock();
+      if (++merged_ == kInOrder) in_pairs_ = sink_.MergesPairs(*sink_state_);
+    }
+    merging_ = done_;  // once done, nothing is merged any more
+    if (done_) stop_.store(true, std::memory_order_relaxed);
+    return status;
   }
 
   // Node n of a level is what nodes 2 n and 2 n + 1 of the level below give: whoever brings the
   // second of them merges them. One without a neighbour goes up as it is.
   absl::Status MergeUpwards(int64_t node, std::unique_ptr<LocalState> state) {
-    int64_t nodes = blocks_;
+    int64_t nodes = blocks_ - kInOrder;
     for (int level = 0; nodes > 1; ++level, node /= 2, nodes = (nodes + 1) / 2) {
       const int64_t neighbour = node ^ 1;
       if (neighbour == nodes) continue;
@@ -193,24 +208,6 @@ class PipelineRun {
     return sink_.Merge(std::move(state), *sink_state_, &done_);
   }
 
-  absl::Status MergeInOrder() {
-    std::unique_lock lock(mutex_);
-    if (merging_) return absl::OkStatus();
-    merging_ = true;
-    absl::Status status;
-    while (status.ok() && !done_ && !waiting_.empty() && waiting_.begin()->first == merged_) {
-      std::unique_ptr<LocalState> next = std::move(waiting_.begin()->second);
-      waiting_.erase(waiting_.begin());
-      lock.unlock();
-      status = sink_.Merge(std::move(next), *sink_state_, &done_);
-      lock.lock();
-      ++merged_;
-    }
-    merging_ = done_;  // once done, nothing is merged any more
-    if (done_) stop_.store(true, std::memory_order_relaxed);
-    return status;
-  }
-
   void RecordError(int64_t block, const absl::Status& status) {
     std::lock_guard lock(mutex_);
     stop_.store(true, std::memory_order_relaxed);
@@ -219,6 +216,7 @@ class PipelineRun {
     if (error_.ok() || block < error_block_) error_ = status, error_block_ = block;
   }
 
+  static constexpr int64_t kInOrder = 2;  // blocks that say how the others are merged
   const PipelineSink& sink_;
   const PipelineOptions options_;
   const int64_t first_block_;
@@ -232,7 +230,7 @@ class PipelineRun {
   std::mutex mutex_;
   std::map<int64_t, std::unique_ptr<LocalState>> waiting_;  // guarded by mutex_, as what follows
   std::map<std::pair<int, int64_t>, std::unique_ptr<LocalState>> halves_;  // by level and node
-  std::optional<bool> in_pairs_;
+  bool in_pairs_ = false;
   int64_t merged_ = 0;
   bool merging_ = false;
   bool done_ = false;
