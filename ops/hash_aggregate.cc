@@ -61,7 +61,6 @@ struct AllGroups final : SharedState {
   std::shared_ptr<MemoryBudget> budget;
   BudgetCharge charge;  // of the groups
   std::unique_ptr<Groups> groups;
-  int64_t merged = 0;  // groups of blocks so far
   std::vector<Value> parameters;
   PipelineOptions options;
 };
@@ -143,10 +142,10 @@ std::vector<int64_t> MergeGroups(const HashAggregateSpec& spec, const Groups& fr
   return map;
 }
 
-// Adds what a block has seen to what earlier ones have, and what is new to the accumulator where
-// there is one. map[g]: the block's group g.
+// Adds what a block has seen and no earlier block had to the accumulator. map[g]: the block's
+// group g.
 void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t>& map,
-                   Accumulator* accumulator) {
+                   Accumulator& accumulator) {
   BatchArena arena;
   constexpr int64_t kChunk = 4096;
   for (int64_t begin = 0; begin < from.size(); begin += kChunk) {
@@ -160,14 +159,13 @@ void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t
     int64_t* ids = arena.Make<int64_t>(n);
     int64_t next_new = to.size();
     to.FindOrAdd(keys, n, ids);
-    if (accumulator == nullptr) continue;
     uint8_t* is_new = arena.Make<uint8_t>(n);
     for (int64_t i = 0; i < n; ++i) {
       is_new[i] = ids[i] == next_new ? 1 : 0;
       next_new += is_new[i];
     }
     for (Vector& key : keys) key = WithViews(key, n, arena);
-    accumulator->Update(std::span(keys).subspan(1), is_new, groups, n);
+    accumulator.Update(std::span(keys).subspan(1), is_new, groups, n);
   }
 }
 
@@ -225,32 +223,12 @@ absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&,
   return block.charge.GrowTo(groups.bytes());
 }
 
-// A tree of merges moves most groups several times where blocks have few in common. h2o q5 at 1e7
-// rows (1e5 groups), two threads: 118 ms one after another, 95 in pairs; q10 (1e7 groups) 840 and
-// 1600.
-bool HashAggregate::MergesPairs(const SharedState& shared) const {
-  const auto& all = static_cast<const AllGroups&>(shared);
-  return 4 * all.groups->size() <= 3 * all.merged;
-}
-
-absl::Status HashAggregate::MergePair(LocalState& left, LocalState& right) const {
-  auto& into = static_cast<BlockGroups&>(left);
-  const auto& from = *static_cast<BlockGroups&>(right).groups;
-  const std::vector<int64_t> map = MergeGroups(spec_, from, *into.groups);
-  for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
-    if (spec_.aggregates[a].distinct)
-      MergeDistinct(*from.distinct[a], *into.groups->distinct[a], map, nullptr);
-  }
-  return into.charge.GrowTo(into.groups->bytes());
-}
-
 absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState& shared,
                                   bool*) const {
   auto& block = static_cast<BlockGroups&>(*local);
   auto& all = static_cast<AllGroups&>(shared);
   const std::vector<std::unique_ptr<KeyTable>> seen = std::move(block.groups->distinct);
   std::vector<int64_t> map;
-  all.merged += block.groups->size();
   if (all.groups == nullptr) {
     all.groups = std::move(block.groups);
     all.groups->distinct = Groups(spec_).distinct;
@@ -261,7 +239,7 @@ absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState
   }
   for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
     if (spec_.aggregates[a].distinct)
-      MergeDistinct(*seen[a], *all.groups->distinct[a], map, all.groups->accumulators[a].get());
+      MergeDistinct(*seen[a], *all.groups->distinct[a], map, *all.groups->accumulators[a]);
   }
   if (block.groups == nullptr) block.charge.Release(all.groups->bytes());  // they are all's now
   return all.charge.GrowTo(all.groups->bytes());

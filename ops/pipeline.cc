@@ -42,10 +42,6 @@ absl::StatusOr<std::unique_ptr<SpilledOperator>> StreamOperator::OpenSpilled(
 
 void StreamOperator::StartBlock(int64_t, LocalState&) const {}
 
-absl::Status PipelineSink::MergePair(LocalState&, LocalState&) const {
-  return SqlError(sqlstate::kInternalError, "a sink that merges no pairs");
-}
-
 absl::StatusOr<TableRef> PipelineSink::RunSpilled(const std::vector<Branch>&, RunState&,
                                                   const PipelineOptions&) const {
   return SqlError(sqlstate::kInternalError, "a sink that cannot spill");

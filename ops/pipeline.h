@@ -105,12 +105,6 @@ class PipelineSink {
   virtual std::unique_ptr<LocalState> MakeBlock(const SharedState& shared) const = 0;
   virtual absl::Status Consume(const Batch& batch, const SharedState& shared,
                                LocalState& block) const = 0;
-  // Asked once two blocks are merged: whether the others are put together by MergePair, neighbours
-  // side by side, in a tree that follows from their number; then Merge is given what is at its
-  // root.
-  virtual bool MergesPairs(const SharedState&) const { return false; }
-  // Adds `right`, which comes after `left`, to it.
-  virtual absl::Status MergePair(LocalState& left, LocalState& right) const;
   // Blocks come in order, one at a time. `*done` set: no later block can matter.
   virtual absl::Status Merge(std::unique_ptr<LocalState> block, SharedState& shared,
                              bool* done) const = 0;

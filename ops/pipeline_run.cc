@@ -128,7 +128,7 @@ class PipelineRun {
     ADJOIN_RETURN_IF_ERROR(open.branch->source->Produce(
         block - open.first_block, *open.source, *local[b].source,
         [&](const Batch& batch) { return Push(batch, open, local[b], 0, *sink_block); }));
-    return MergeBlock(block, std::move(sink_block));
+    return MergeInOrder(block, std::move(sink_block));
   }
 
   void MakeLocals(const OpenBranch& open, LocalBranch& local) const {
@@ -153,59 +153,23 @@ class PipelineRun {
         [&](const Batch& out) { return Push(out, open, local, i + 1, sink_block); });
   }
 
-  absl::Status MergeBlock(int64_t block, std::unique_ptr<LocalState> state) {
-    std::map<int64_t, std::unique_ptr<LocalState>> apart;
-    {
-      std::unique_lock lock(mutex_);
-      waiting_.emplace(block, std::move(state));
-      if (merging_) return absl::OkStatus();
-      ADJOIN_RETURN_IF_ERROR(MergeInOrder(lock));
-      if (in_pairs_) apart.swap(waiting_);
-    }
-    for (auto& [number, of] : apart)
-      ADJOIN_RETURN_IF_ERROR(MergeUpwards(number - kInOrder, std::move(of)));
-    return absl::OkStatus();
-  }
-
-  absl::Status MergeInOrder(std::unique_lock<std::mutex>& lock) {
+  absl::Status MergeInOrder(int64_t block, std::unique_ptr<LocalState> state) {
+    std::unique_lock lock(mutex_);
+    waiting_.emplace(block, std::move(state));
+    if (merging_) return absl::OkStatus();
     merging_ = true;
     absl::Status status;
-    while (status.ok() && !done_ && !in_pairs_ && !waiting_.empty() &&
-           waiting_.begin()->first == merged_) {
+    while (status.ok() && !done_ && !waiting_.empty() && waiting_.begin()->first == merged_) {
       std::unique_ptr<LocalState> next = std::move(waiting_.begin()->second);
       waiting_.erase(waiting_.begin());
       lock.unlock();
       status = sink_.Merge(std::move(next), *sink_state_, &done_);
       lock.lock();
-      if (++merged_ == kInOrder) in_pairs_ = sink_.MergesPairs(*sink_state_);
+      ++merged_;
     }
     merging_ = done_;  // once done, nothing is merged any more
     if (done_) stop_.store(true, std::memory_order_relaxed);
     return status;
-  }
-
-  // Node n of a level is what nodes 2 n and 2 n + 1 of the level below give: whoever brings the
-  // second of them merges them. One without a neighbour goes up as it is.
-  absl::Status MergeUpwards(int64_t node, std::unique_ptr<LocalState> state) {
-    int64_t nodes = blocks_ - kInOrder;
-    for (int level = 0; nodes > 1; ++level, node /= 2, nodes = (nodes + 1) / 2) {
-      const int64_t neighbour = node ^ 1;
-      if (neighbour == nodes) continue;
-      std::unique_ptr<LocalState> other;
-      {
-        std::lock_guard lock(mutex_);
-        const auto waiting = halves_.find({level, neighbour});
-        if (waiting == halves_.end()) {
-          halves_.emplace(std::pair(level, node), std::move(state));
-          return absl::OkStatus();
-        }
-        other = std::move(waiting->second);
-        halves_.erase(waiting);
-      }
-      if (neighbour < node) std::swap(state, other);
-      ADJOIN_RETURN_IF_ERROR(sink_.MergePair(*state, *other));
-    }
-    return sink_.Merge(std::move(state), *sink_state_, &done_);
   }
 
   void RecordError(int64_t block, const absl::Status& status) {
@@ -216,7 +180,6 @@ class PipelineRun {
     if (error_.ok() || block < error_block_) error_ = status, error_block_ = block;
   }
 
-  static constexpr int64_t kInOrder = 2;  // blocks that say how the others are merged
   const PipelineSink& sink_;
   const PipelineOptions options_;
   const int64_t first_block_;
@@ -229,8 +192,6 @@ class PipelineRun {
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::map<int64_t, std::unique_ptr<LocalState>> waiting_;  // guarded by mutex_, as what follows
-  std::map<std::pair<int, int64_t>, std::unique_ptr<LocalState>> halves_;  // by level and node
-  bool in_pairs_ = false;
   int64_t merged_ = 0;
   bool merging_ = false;
   bool done_ = false;

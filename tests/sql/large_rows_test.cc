@@ -57,7 +57,7 @@ TEST_F(LargeRowsTest, AFewGroups) {
             "1 | 120000 | 80000 | 5079616 | 63.4952 | 60180000 | 17999910000\n");
 }
 
-// Blocks of few groups are merged in pairs, those of many one after another.
+// Blocks of few groups, and of many.
 TEST_F(LargeRowsTest, DistinctValuesOfGroupsInSeveralBlocks) {
   for (const int threads : {1, 2}) {
     Run(absl::StrCat("SET adjoin.threads = ", threads));
