@@ -23,6 +23,7 @@
 #include "bench/clock.h"
 #include "bench/resident.h"
 #include "engine/file.h"
+#include "engine/large_memory.h"
 #include "engine/npy_header.h"
 #include "engine/status.h"
 
@@ -175,7 +176,8 @@ class Query {
                                     const std::string& sql, double memory_share) {
     Query query;
     ADJOIN_RETURN_IF_ERROR(connection.Set("memory_limit", "0"));
-    GiveBackFreed();
+    ReleaseLarge();
+    ResetResidentPeak();
     query.resident_before_ = ResidentBytes();
     ADJOIN_ASSIGN_OR_RETURN(query.prepared_, connection.Prepare(sql));
     ADJOIN_ASSIGN_OR_RETURN(query.result_, query.prepared_->Run());

@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "engine/large_memory.h"
-
 namespace adjoin::bench {
 namespace {
 
@@ -25,11 +23,6 @@ int64_t StatusBytes(std::string_view line) {
 
 int64_t ResidentBytes() { return StatusBytes("VmRSS:"); }
 int64_t ResidentPeakBytes() { return StatusBytes("VmHWM:"); }
-
-void GiveBackFreed() {
-  ReleaseLarge();
-  malloc_trim(0);
-}
 
 void ResetResidentPeak() {
   malloc_trim(0);

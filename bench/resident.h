@@ -8,9 +8,6 @@ namespace adjoin::bench {
 int64_t ResidentBytes();      // now (VmRSS)
 int64_t ResidentPeakBytes();  // the most since the last reset (VmHWM)
 
-// Gives all freed memory back to the system, also what the engine keeps for the next statement.
-void GiveBackFreed();
-
 // Starts the peak again from what is resident, after malloc gave back what was freed.
 void ResetResidentPeak();
 

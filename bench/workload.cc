@@ -19,6 +19,7 @@
 #include "bench/clock.h"
 #include "bench/resident.h"
 #include "bench/roof.h"
+#include "engine/large_memory.h"
 
 namespace adjoin::bench {
 namespace {
@@ -101,7 +102,7 @@ Timed::Timed(const Options& options, const Workload& workload, Connection connec
 absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& workload) {
   auto database = api::Database::Open({.threads = options.threads});
   if (!database.ok()) return database.status();
-  GiveBackFreed();
+  ReleaseLarge();
   ResetResidentPeak();
   const int64_t resident_before = ResidentBytes();
   auto connection = Connect(*database, options);
@@ -126,7 +127,7 @@ absl::StatusOr<Timed> Timed::Make(const Options& options, const Workload& worklo
     timed.run_peak_bytes_ = database->memory_peak() - tables;
     if (absl::Status s = Verify(*checks, options, workload.after); !s.ok()) return s;
   }
-  GiveBackFreed();
+  ReleaseLarge();
   ResetResidentPeak();
   return timed;
 }

@@ -16,12 +16,8 @@
 namespace adjoin {
 namespace {
 
-template <typename T>
-int64_t VectorBytes(const LargeVector<T>& values) {
-  return static_cast<int64_t>(values.capacity() * sizeof(T));
-}
-template <typename T>
-int64_t VectorBytes(const std::vector<T>& values) {
+template <typename T, typename Allocator>
+int64_t VectorBytes(const std::vector<T, Allocator>& values) {
   return static_cast<int64_t>(values.capacity() * sizeof(T));
 }
 

@@ -121,16 +121,8 @@ void NoteDistinct(KeyTable& seen, std::span<const Vector> args, const uint8_t* t
 // groups are in `into`.
 std::vector<int64_t> MergeGroups(const HashAggregateSpec& spec, const Groups& from, Groups& into) {
   const int64_t size = from.size();
-  std::vector<int64_t> map(static_cast<size_t>(size));
-  std::vector<Vector> keys(static_cast<size_t>(spec.num_keys));
-  BatchArena arena;
-  constexpr int64_t kChunk = 4096;
-  for (int64_t begin = 0; begin < size && spec.num_keys > 0; begin += kChunk) {
-    const int64_t n = std::min(kChunk, size - begin);
-    arena.Reset();
-    for (int k = 0; k < spec.num_keys; ++k) keys[k] = from.keys.Key(k, begin, n, arena);
-    into.keys.FindOrAdd(keys, n, map.data() + begin);
-  }
+  std::vector<int64_t> map =
+      spec.num_keys > 0 ? into.keys.AddAll(from.keys) : std::vector<int64_t>{0};
   for (int64_t g = 0; g < size && spec.order >= 0; ++g) {
     if (map[g] == std::ssize(into.first_rows)) into.first_rows.push_back(from.first_rows[g]);
   }

@@ -29,8 +29,7 @@ struct HashAggregateSpec {
 };
 
 // Groups in first-seen order; without keys one row always. Blocks are aggregated apart and merged
-// in order. Where there is an
-// `order`, the result has one column more: that of a group's first row.
+// in order. Where there is an `order`, the result has one column more: that of a group's first row.
 class HashAggregate final : public PipelineSink {
  public:
   explicit HashAggregate(HashAggregateSpec spec) : spec_(std::move(spec)) {}

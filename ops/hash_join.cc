@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "engine/large_vector.h"
 #include "engine/status.h"
 #include "ops/spilled_join.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/large_vector.h"
 #include "ops/column_access.h"
 #include "ops/key_table.h"
 

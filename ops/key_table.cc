@@ -460,6 +460,21 @@ void KeyTable::FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids) 
   num_words_ == 1 ? AddHashed<true>(n, ids) : AddHashed<false>(n, ids);
 }
 
+std::vector<int64_t> KeyTable::AddAll(const KeyTable& other) {
+  std::vector<int64_t> ids(static_cast<size_t>(other.size()));
+  std::vector<Vector> keys(fields_.size());
+  BatchArena arena;
+  constexpr int64_t kChunk = 4096;
+  for (int64_t begin = 0; begin < other.size(); begin += kChunk) {
+    const int64_t n = std::min(kChunk, other.size() - begin);
+    arena.Reset();
+    for (size_t k = 0; k < keys.size(); ++k)
+      keys[k] = other.Key(static_cast<int>(k), begin, n, arena);
+    FindOrAdd(keys, n, ids.data() + begin);
+  }
+  return ids;
+}
+
 template <bool kOneWord>
 void KeyTable::FindHashed(int64_t n, int64_t* ids, KeyScratch& scratch) const {
   HashWords(n, scratch);

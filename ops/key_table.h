@@ -55,6 +55,9 @@ class KeyTable {
   int64_t FindMatches(std::span<const Vector> keys, int64_t n, int32_t* rows, int64_t* ids,
                       KeyScratch& scratch) const;
 
+  // FindOrAdd of all keys of another table of the same types: the ids here, by id there.
+  std::vector<int64_t> AddAll(const KeyTable& other);
+
   // Keeps a TEXT key as codes of a column's dictionary for as long as all of it comes from columns
   // with that one: nothing is looked up by its letters, and Key has those codes. REQUIRES: size()
   // is 0, and nobody asks Find.

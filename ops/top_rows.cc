@@ -46,7 +46,8 @@ class KeptRows {
   }
   size_t partitions() const { return sizes_.size(); }
   int64_t bytes() const {
-    return static_cast<int64_t>(items_.capacity() * sizeof(Item) + sizes_.capacity() * 4);
+    return static_cast<int64_t>(items_.capacity() * sizeof(Item) +
+                                sizes_.capacity() * sizeof(uint32_t));
   }
 
  private:
@@ -121,22 +122,13 @@ absl::StatusOr<std::vector<int64_t>> TopRowsStep::FindInParts(std::span<const Ve
   };
   ADJOIN_RETURN_IF_ERROR(ForEachBlock(state.pool, num_parts, fill));
   TopPart& all = *parts[0];
-  BatchArena arena;
   for (size_t p = 1; p < parts.size(); ++p) {
     const TopPart& part = *parts[p];
-    std::vector<Vector> values(split);
-    std::vector<int64_t> ids(static_cast<size_t>(options_.batch_rows));
-    for (int64_t begin = 0; begin < part.partitions.size(); begin += options_.batch_rows) {
-      const int64_t n = std::min(options_.batch_rows, part.partitions.size() - begin);
-      arena.Reset();
-      for (size_t k = 0; k < split; ++k)
-        values[k] = part.partitions.Key(static_cast<int>(k), begin, n, arena);
-      all.partitions.FindOrAdd(values, n, ids.data());
-      all.kept.Resize(all.partitions.size());
-      for (int64_t i = 0; i < n; ++i) {
-        for (const CodedRow& row : part.kept.of(static_cast<size_t>(begin + i)))
-          all.kept.Offer(static_cast<size_t>(ids[i]), row, kLessCode);
-      }
+    const std::vector<int64_t> ids = all.partitions.AddAll(part.partitions);
+    all.kept.Resize(all.partitions.size());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      for (const CodedRow& row : part.kept.of(i))
+        all.kept.Offer(static_cast<size_t>(ids[i]), row, kLessCode);
     }
     ADJOIN_RETURN_IF_ERROR(all.charge.GrowTo(all.partitions.bytes() + all.kept.bytes()));
   }

@@ -64,10 +64,8 @@ absl::StatusOr<std::vector<CompiledExpr>> CompileConditions(const ExprRef& predi
   ADJOIN_ASSIGN_OR_RETURN(conditions.emplace_back(), CompileExprs({&predicate, 1}, positions));
   if (conditions[0].can_fail()) return conditions;
   std::map<std::vector<int>, std::vector<ExprRef>> by_columns;
-  for (const ExprRef& conjunct : Conjuncts(predicate)) {
-    ADJOIN_ASSIGN_OR_RETURN(const CompiledExpr compiled, CompileExprs({&conjunct, 1}, positions));
-    by_columns[compiled.input_columns()].push_back(conjunct);
-  }
+  for (const ExprRef& conjunct : Conjuncts(predicate))
+    by_columns[ColumnsOf(conjunct)].push_back(conjunct);
   if (by_columns.size() == 1) return conditions;
   conditions.clear();
   for (const auto& [columns, conjuncts] : by_columns) {
