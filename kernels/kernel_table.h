@@ -148,6 +148,14 @@ struct ChainArgs {
 };
 using ChainKernel = void (*)(const ChainArgs& args, int64_t rows, int64_t length, void* out);
 
+// Sums and numbers of the rows of one group, row r in lane r % kGroupLanes. Sums are never -0.
+inline constexpr int kGroupLanes = 8;
+inline constexpr int64_t kMostGroupLanes = 8;  // groups
+struct GroupLanes {
+  double sum[kGroupLanes];
+  int64_t count[kGroupLanes];
+};
+
 struct KernelTable {
   const char* isa;                                // "portable", "avx2", "avx512"
   ScalarKernel scalar[kNumScalarOps][kNumTypes];  // null: no such kernel
@@ -156,6 +164,25 @@ struct KernelTable {
   // out[i] = a mix of in[i] (64-bit finaliser) combined with the hash already in out[i] where
   // `combine`.
   void (*hash_u64)(const uint64_t* in, bool combine, uint64_t* out, int64_t n);
+  // The rows, ascending, where holds[r] is 1, and valid[r] if `valid` is not null; returns how
+  // many. `rows` has room for n.
+  int64_t (*select)(const uint8_t* holds, const uint8_t* valid, int64_t n, int32_t* rows);
+  // out[i] = from[rows[i]], of 4 and 8 bytes; rows never fall.
+  void (*take_4)(const void* from, const int32_t* rows, int64_t n, void* out);
+  void (*take_8)(const void* from, const int32_t* rows, int64_t n, void* out);
+  // The rows, ascending, where bit x[r] - low of `marks` is set; returns how many. at[i] is that
+  // bit of the i-th such row. Bits beyond `last` are not asked; `low` is a value of x's type.
+  int64_t (*select_marked_4)(const int32_t* x, int64_t n, int64_t low, uint32_t last,
+                             const uint64_t* marks, int32_t* rows, uint32_t* at);
+  int64_t (*select_marked_8)(const int64_t* x, int64_t n, int64_t low, uint32_t last,
+                             const uint64_t* marks, int32_t* rows, uint32_t* at);
+  // ranks[i] = how many of `marks` are set before bit at[i]; before[w]: before word w.
+  void (*rank)(const uint64_t* marks, const uint32_t* before, const uint32_t* at, int64_t n,
+               int64_t* ranks);
+  // Adds rows to the lanes of their groups, which are below `groups` <= kMostGroupLanes; `lanes`
+  // are kMostGroupLanes.
+  void (*sum_by_group)(const double* x, const int64_t* group, int64_t n, int64_t groups,
+                       GroupLanes* lanes);
   ReduceKernels<float> f32;
   ReduceKernels<double> f64;
   RowReductions<float> rows_f32;

@@ -15,6 +15,7 @@
   void FillChains(KernelTable* table);            \
   void FillGemm(KernelTable* table);              \
   void FillRandom(KernelTable* table);            \
+  void FillSelection(KernelTable* table);         \
   static KernelTable MakeTable() {                \
     KernelTable table = {};                       \
     table.isa = #ISA;                             \
@@ -27,6 +28,7 @@
     FillChains(&table);                           \
     FillGemm(&table);                             \
     FillRandom(&table);                           \
+    FillSelection(&table);                        \
     return table;                                 \
   }                                               \
   static const KernelTable& Table() {             \

@@ -27,6 +27,7 @@ void FillRows(KernelTable* table);
 void FillChains(KernelTable* table);
 void FillGemm(KernelTable* table);
 void FillRandom(KernelTable* table);
+void FillSelection(KernelTable* table);
 
 // Lanes of every reduction, at every register width.
 inline constexpr int kLanes = 16;

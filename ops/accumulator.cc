@@ -95,6 +95,9 @@ class Total final : public Accumulator {
     };
     if (groups == nullptr) {
       UpdateOnly(args[0], take, n);
+    } else if (std::is_same_v<T, double> && std::ssize(totals_) <= kMostGroupLanes &&
+               args[0].valid == nullptr && take == nullptr) {
+      UpdateByLanes(args[0].as<double>(), groups, n);
     } else if (std::ssize(totals_) <= kFewGroups) {
       UpdateFew<Part>(args.data(), take, groups, n, std::ssize(totals_), add,
                       [&](int64_t g, const Part& part) { totals_[g] += part; });
@@ -149,6 +152,17 @@ class Total final : public Accumulator {
     R* values = arena.Make<R>(n);
     for (int64_t g = 0; g < n; ++g) values[g] = f(g);
     return values;
+  }
+
+  // A comparison a group, for eight rows at once: of four groups 0.35 ns a row where parts take
+  // 0.9.
+  void UpdateByLanes(const double* x, const int64_t* groups, int64_t n) {
+    GroupLanes lanes[kMostGroupLanes] = {};
+    Kernels().sum_by_group(x, groups, n, std::ssize(totals_), lanes);
+    for (int64_t g = 0; g < std::ssize(totals_); ++g) {
+      for (int l = 0; l < kGroupLanes; ++l)
+        totals_[g] += Part{static_cast<Sum>(lanes[g].sum[l]), lanes[g].count[l]};
+    }
   }
 
   // One group: the rows that count side by side, then one reduction.

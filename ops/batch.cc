@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "engine/column.h"
+#include "kernels/kernel_table.h"
 
 namespace adjoin {
 namespace {
@@ -11,6 +12,28 @@ template <typename T>
 const T* GatherValues(const T* from, const int32_t* rows, int64_t n, BatchArena& arena) {
   T* out = arena.Make<T>(n);
   for (int64_t i = 0; i < n; ++i) out[i] = from[rows[i]];
+  return out;
+}
+
+template <typename T>
+const T* TakeValues(const T* from, const int32_t* rows, int64_t n, BatchArena& arena) {
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    T* out = arena.Make<T>(n);
+    (sizeof(T) == 4 ? Kernels().take_4 : Kernels().take_8)(from, rows, n, out);
+    return out;
+  } else {
+    return GatherValues(from, rows, n, arena);
+  }
+}
+
+// The vector whose values, validity and codes are f of the given one's.
+template <typename F>
+Vector MapParts(const Vector& from, F&& f) {
+  Vector out{from.type};
+  if (from.data != nullptr)
+    WithElementType(from.type, [&](auto zero) { out.data = f(from.as<decltype(zero)>()); });
+  if (from.valid != nullptr) out.valid = f(from.valid);
+  if (from.codes != nullptr) out.codes = f(from.codes), out.column = from.column;
   return out;
 }
 
@@ -41,28 +64,15 @@ std::string_view TextAt(const Vector& v, int64_t row) {
 }
 
 Vector Gather(const Vector& from, const int32_t* rows, int64_t n, BatchArena& arena) {
-  Vector out{from.type};
-  if (from.data != nullptr) {
-    WithElementType(from.type, [&](auto zero) {
-      out.data = GatherValues(from.as<decltype(zero)>(), rows, n, arena);
-    });
-  }
-  if (from.valid != nullptr) out.valid = GatherValues(from.valid, rows, n, arena);
-  if (from.codes != nullptr) {
-    out.codes = GatherValues(from.codes, rows, n, arena);
-    out.column = from.column;
-  }
-  return out;
+  return MapParts(from, [&](const auto* x) { return GatherValues(x, rows, n, arena); });
+}
+
+Vector Take(const Vector& from, const int32_t* rows, int64_t n, BatchArena& arena) {
+  return MapParts(from, [&](const auto* x) { return TakeValues(x, rows, n, arena); });
 }
 
 int64_t SelectTrue(const Vector& condition, int64_t n, int32_t* rows) {
-  const uint8_t* value = condition.as<uint8_t>();
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    rows[count] = static_cast<int32_t>(i);
-    count += value[i] & (condition.valid == nullptr ? 1 : condition.valid[i]);
-  }
-  return count;
+  return Kernels().select(condition.as<uint8_t>(), condition.valid, n, rows);
 }
 
 }  // namespace adjoin

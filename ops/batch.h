@@ -27,6 +27,8 @@ std::string_view TextAt(const Vector& v, int64_t row);
 
 // The `n` values of `from` at `rows`, in memory of `arena`.
 Vector Gather(const Vector& from, const int32_t* rows, int64_t n, BatchArena& arena);
+// The same of rows that never fall, which are read by runs.
+Vector Take(const Vector& from, const int32_t* rows, int64_t n, BatchArena& arena);
 
 // Indices of rows where a BOOLEAN vector is TRUE (not NULL), ascending; returns how many.
 int64_t SelectTrue(const Vector& condition, int64_t n, int32_t* rows);

@@ -83,7 +83,7 @@ absl::Status CollectSink::Consume(const Batch& batch, const SharedState& shared,
   for (size_t i = 0; i < block.sums.size(); ++i) {
     const Vector& all_values = spec_.right.output(block.scratch, static_cast<int>(i) + 1);
     const Vector values =
-        n == batch.rows ? all_values : Gather(all_values, block.matched.data(), n, block.arena);
+        n == batch.rows ? all_values : Take(all_values, block.matched.data(), n, block.arena);
     block.sums[i]->Resize(block.rows.size());
     block.sums[i]->Update({&values, 1}, nullptr, block.groups.data(), n);
   }

@@ -113,7 +113,7 @@ void NoteDistinct(KeyTable& seen, std::span<const Vector> args, const uint8_t* t
     rows[m++] = static_cast<int32_t>(r);
   }
   std::vector<Vector> keys = {{TypeId::kInt64, of_group, nullptr}};
-  for (const Vector& arg : args) keys.push_back(Gather(arg, rows, m, arena));
+  for (const Vector& arg : args) keys.push_back(Take(arg, rows, m, arena));
   seen.FindOrAdd(keys, m, arena.Make<int64_t>(m));
 }
 

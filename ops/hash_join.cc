@@ -39,6 +39,12 @@ class Probe {
   absl::Status Run() {
     ADJOIN_RETURN_IF_ERROR(ComputeKeys());
     const bool only_matches = build_.index->ids_are_rows() && !spec_.residual.has_value();
+    if (spec_.type == JoinType::kSemi && !spec_.residual.has_value() &&
+        !state_.key_columns.empty()) {
+      num_out_ = build_.index->FindMatches(state_.key_columns, in_.rows, state_.out_left.data(),
+                                           state_.out_right.data(), state_.lookup);
+      return Flush();
+    }
     if (only_matches && spec_.type == JoinType::kInner) {
       num_out_ = build_.index->FindMatches(state_.key_columns, in_.rows, state_.out_left.data(),
                                            state_.out_right.data(), state_.lookup);
@@ -189,8 +195,8 @@ class Probe {
   }
 
   Vector Order(int64_t n) {
-    return Gather(in_.columns[static_cast<size_t>(spec_.left_width)], state_.out_left.data(), n,
-                  state_.out_arena);
+    return Take(in_.columns[static_cast<size_t>(spec_.left_width)], state_.out_left.data(), n,
+                state_.out_arena);
   }
 
   absl::Status EmitRows(int64_t n) {
@@ -212,7 +218,7 @@ class Probe {
 
   Vector PairColumn(int column, const int32_t* left, const int64_t* right, int64_t n, bool outer,
                     BatchArena& arena) const {
-    if (column < spec_.left_width) return Gather(in_.columns[column], left, n, arena);
+    if (column < spec_.left_width) return Take(in_.columns[column], left, n, arena);
     return GatherColumn(*build_.table->column(spec_.right_columns[column - spec_.left_width]),
                         right, n, outer, arena);
   }
@@ -235,7 +241,8 @@ absl::StatusOr<std::unique_ptr<SharedState>> HashJoin::Open(RunState& run,
                                                             const PipelineOptions& options) const {
   auto build = std::make_unique<BuildSide>();
   ADJOIN_ASSIGN_OR_RETURN(build->table, spec_.right_relation.Resolve(run));
-  ADJOIN_ASSIGN_OR_RETURN(build->index, JoinIndex::Build(spec_.right, *build->table, run, options));
+  ADJOIN_ASSIGN_OR_RETURN(build->index,
+                          JoinIndex::Build(spec_.right, *build->table, run, options, spec_.probes));
   build->num_rows = build->table->num_rows();
   build->rows_with_nulls = build->index->rows_with_nulls();
   return build;

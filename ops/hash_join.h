@@ -25,6 +25,7 @@ struct HashJoinSpec {
   JoinType type = JoinType::kInner;
   JoinKeys left, right;  // over the batch's columns; over the right table's
   RelationRef right_relation;
+  double probes = 0;  // left rows, about
   // A *pair* has the batch's columns, then these of the right table.
   int left_width = 0;
   std::vector<int> right_columns;

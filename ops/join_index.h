@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "engine/large_vector.h"
 #include "ops/column_access.h"
 #include "ops/key_table.h"
+#include "ops/rank_index.h"
 
 namespace adjoin {
 
@@ -28,14 +30,16 @@ class JoinIndex {
   };
 
   // Indexes all rows of `table`; keys that are not null-safe and NULL leave a row out. No keys: all
-  // rows are one key.
+  // rows are one key. `probes`: how many look-ups are expected.
   static absl::StatusOr<std::unique_ptr<JoinIndex>> Build(const JoinKeys& keys, const Table& table,
                                                           const RunState& run,
-                                                          const PipelineOptions& options);
+                                                          const PipelineOptions& options,
+                                                          double probes = 0);
 
   // ids[r]: for RowsOf; -1 where no row has that key. `keys` are the probing rows' values.
   void Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const;
-  // The same of the rows that have an id, as KeyTable::FindMatches does. REQUIRES: there are keys.
+  // The rows that have an id, ascending, and their ids; returns how many. `rows` and `ids` have
+  // room for `n`. REQUIRES: there are keys.
   int64_t FindMatches(std::span<const Vector> keys, int64_t n, int32_t* rows, int64_t* ids,
                       KeyScratch& scratch) const;
   Rows RowsOf(int64_t id) const {
@@ -54,10 +58,17 @@ class JoinIndex {
  private:
   JoinIndex(const std::vector<TypeId>& types, std::vector<bool> null_safe);
   absl::Status Add(std::span<const Vector> keys, int64_t num_rows, int64_t batch_rows);
+  // One integer key by ranks; false where that is not worth it.
+  absl::StatusOr<bool> AddByRank(std::span<const Vector> keys, int64_t num_rows, double probes);
+  int64_t RanksOf(const Vector& key, int64_t n, int32_t* rows, int64_t* ids,
+                  KeyScratch& scratch) const;
   void GroupRows();
+  void NumberRanks();
   std::vector<bool> null_safe_;
   KeyTable table_;
-  LargeVector<int64_t> id_of_row_;  // while building; -1: left out
+  std::optional<RankIndex> ranks_;     // in the table's place
+  LargeVector<uint32_t> row_of_rank_;  // where ids are rows and ranks are not
+  LargeVector<int64_t> id_of_row_;     // while building; -1: left out
   std::unique_ptr<BudgetCharge> charge_;
   LargeVector<uint32_t> offsets_;
   LargeVector<uint32_t> rows_;

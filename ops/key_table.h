@@ -36,8 +36,10 @@ struct KeyScratch {
   LargeVector<uint64_t> hashes;
   std::vector<uint8_t> absent;     // Find: rows with a value the table has never seen
   std::vector<TextScratch> texts;  // by key
-  LargeVector<int32_t> rows;       // Find: those whose word is present
+  // Of look-ups by rank (ops/join_index.h).
+  LargeVector<int32_t> rows;
   LargeVector<int64_t> found;
+  LargeVector<uint32_t> at;
 };
 
 class KeyTable {
@@ -50,11 +52,6 @@ class KeyTable {
   // adds.
   void Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const;
 
-  // The rows whose keys are there, ascending, and their ids; returns how many. `rows` and `ids`
-  // have room for `n`.
-  int64_t FindMatches(std::span<const Vector> keys, int64_t n, int32_t* rows, int64_t* ids,
-                      KeyScratch& scratch) const;
-
   // FindOrAdd of all keys of another table of the same types: the ids here, by id there.
   std::vector<int64_t> AddAll(const KeyTable& other);
 
@@ -66,10 +63,6 @@ class KeyTable {
   // Makes the fields wide enough for `n` keys that are to come, and takes an array for what will be
   // asked more often than it has keys. REQUIRES: size() is 0.
   void Expect(std::span<const Vector> keys, int64_t n);
-
-  // To be called when all keys are there: a bit a possible key, where few of many are there, tells
-  // Find at once which are not.
-  void MarkPresent();
 
   int64_t size() const { return size_; }
   int64_t bytes() const;  // of memory, without strings
@@ -115,6 +108,7 @@ class KeyTable {
   // map[c].
   void Rebuild(std::vector<Field> fields, int recoded = -1, const int32_t* map = nullptr);
   void PlaceFields(std::vector<Field>& fields);
+  void Extend(const Field& field);
 
   bool IsArrayWorthIt(int64_t size) const;
   // Makes array_ or slots_ ready for `size` ids.
@@ -130,10 +124,6 @@ class KeyTable {
   template <bool kOneWord>
   void FindHashed(int64_t n, int64_t* ids, KeyScratch& scratch) const;
   void FindWords(int64_t n, int64_t* ids, KeyScratch& scratch) const;
-  // Writes rows whose bit is set to `rows` and makes their words the first ones; returns how many.
-  int64_t SelectPresent(int64_t n, int32_t* rows, KeyScratch& scratch) const;
-  int64_t SelectPresentOfOneKey(const Vector& key, int64_t n, int32_t* rows,
-                                KeyScratch& scratch) const;
   void PackToFind(std::span<const Vector> keys, int64_t n, KeyScratch& scratch) const;
 
   std::vector<Field> fields_;
@@ -148,7 +138,6 @@ class KeyTable {
   LargeVector<uint64_t> stored_;       // num_words_ an id
   LargeVector<int32_t> array_;         // by word: id + 1
   LargeVector<uint64_t> slots_;        // without array_: hash << 32 | id + 1; 0 is empty
-  LargeVector<uint64_t> present_;      // by word, a bit; empty: not known
   KeyScratch scratch_;
 };
 

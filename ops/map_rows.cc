@@ -50,7 +50,7 @@ absl::StatusOr<int64_t> Select(const CompiledExpr& condition, const Batch& in, F
   if (is_sparse) {
     state.gathered.resize(in.columns.size());
     for (int c : condition.input_columns())
-      state.gathered[c] = Gather(in.columns[c], rows, n, state.arena);
+      state.gathered[c] = Take(in.columns[c], rows, n, state.arena);
     columns = state.gathered;
   }
   ADJOIN_RETURN_IF_ERROR(condition.Run(scratch, columns, is_sparse ? n : in.rows));
@@ -122,7 +122,7 @@ absl::Status FilterRows::Push(const Batch& in, const SharedState*, LocalState& l
   if (n == 0) return absl::OkStatus();
   for (size_t c = 0; c < keep_.size(); ++c) {
     const Vector& column = in.columns[keep_[c]];
-    state.columns[c] = n == in.rows ? column : Gather(column, rows, n, state.arena);
+    state.columns[c] = n == in.rows ? column : Take(column, rows, n, state.arena);
   }
   return next(Batch{n, state.columns, -1});
 }

@@ -209,7 +209,7 @@ absl::Status PartitionSink::Consume(const Batch& batch, const SharedState& share
           c < spec_.columns.size() ? batch.columns[static_cast<size_t>(spec_.columns[c])] : order;
       if (is_new) chunks.emplace_back(column.type);
       block.bytes -= chunks[c].bytes();
-      chunks[c].Append(n == batch.rows ? column : Gather(column, of.data(), n, block.arena), n);
+      chunks[c].Append(n == batch.rows ? column : Take(column, of.data(), n, block.arena), n);
       block.bytes += chunks[c].bytes();
     }
   }

@@ -93,6 +93,7 @@ absl::StatusOr<RowStream> RowsBuilder::JoinStream(const JoinPlan& plan, RowStrea
   spec.type = plan.type;
   spec.rows_only = rows_only;
   spec.right_relation = *right.view;
+  spec.probes = plan.probes;
   NoteRead(right);
   left.Open();
   ADJOIN_ASSIGN_OR_RETURN(spec.left, SideKeys(plan.keys, true, left, false));
@@ -144,8 +145,9 @@ absl::Status RowsBuilder::StorePairs(NodeState& state) {
   }
   const int reads = num_base_table_reads_;  // of the right side have been counted
   ADJOIN_ASSIGN_OR_RETURN(RowStream pairs,
-                          JoinStream({plan.type, plan.keys, plan.residual, {}, {}}, std::move(left),
-                                     join->right, join->left_columns, /*rows_only=*/true));
+                          JoinStream({plan.type, plan.keys, plan.residual, {}, {}, plan.probes},
+                                     std::move(left), join->right, join->left_columns,
+                                     /*rows_only=*/true));
   num_base_table_reads_ = reads;
   const std::vector<int> columns = ColumnsNeeded(state);
   MaterializePairsSpec spec;
@@ -170,7 +172,7 @@ absl::Status RowsBuilder::StorePairs(NodeState& state) {
 
 absl::Status RowsBuilder::LowerOp(const Join& join, NodeState& state) {
   if (join.kind == JoinKind::kFull) return LowerFullJoin(join, state);
-  JoinPlan plan{TypeOf(join.kind), join.keys, join.residual, {}, {}};
+  JoinPlan plan{TypeOf(join.kind), join.keys, join.residual, {}, {}, input(state, 0).rows};
   const int left_columns = state.node->inputs[0]->width();
   for (int c : ColumnsNeeded(state)) {
     c < left_columns ? plan.left_out.push_back(c) : plan.right_out.push_back(c - left_columns);
@@ -188,13 +190,13 @@ absl::Status RowsBuilder::LowerFullJoin(const Join& join, NodeState& state) {
   const Node& right_node = *state.node->inputs[1];
   ADJOIN_ASSIGN_OR_RETURN(const RowStream* left, Stored(input(state, 0)));
   ADJOIN_ASSIGN_OR_RETURN(const RowStream* right, Stored(input(state, 1)));
-  JoinPlan matched{JoinType::kLeft, join.keys, join.residual, {}, {}};
+  JoinPlan matched{JoinType::kLeft, join.keys, join.residual, {}, {}, input(state, 0).rows};
   const std::vector<int> columns = ColumnsNeeded(state);
   for (int c : columns) {
     c < left_node.width() ? matched.left_out.push_back(c)
                           : matched.right_out.push_back(c - left_node.width());
   }
-  JoinPlan unmatched{JoinType::kAnti, {}, nullptr, matched.right_out, {}};
+  JoinPlan unmatched{JoinType::kAnti, {}, nullptr, matched.right_out, {}, input(state, 1).rows};
   for (const JoinKey& key : join.keys)
     unmatched.keys.push_back({key.right, key.left, key.null_safe});
   if (join.residual != nullptr) {
@@ -223,7 +225,7 @@ absl::Status RowsBuilder::LowerFullJoin(const Join& join, NodeState& state) {
 }
 
 absl::Status RowsBuilder::LowerOp(const Lookup& lookup, NodeState& state) {
-  JoinPlan plan{JoinType::kLeft, {}, nullptr, {}, {}};
+  JoinPlan plan{JoinType::kLeft, {}, nullptr, {}, {}, input(state, 0).rows};
   for (size_t k = 0; k < lookup.left_keys.size(); ++k) {
     plan.keys.push_back({lookup.left_keys[k], lookup.right_keys[k], true});
   }

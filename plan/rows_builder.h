@@ -33,6 +33,7 @@ struct JoinPlan {
   std::vector<JoinKey> keys;
   ExprRef residual;                      // over left columns, then right columns
   std::vector<int> left_out, right_out;  // node columns of the sides that go out, in this order
+  double probes = 0;                     // left rows, about
 };
 
 // The same with a left side that is stored too.

@@ -110,9 +110,24 @@ def measure(ours, able, rounds, seconds):
     return record
 
 
-def run(program, bench, rows, threads, against, only=(), rounds=5, seconds=0.2, memory_share=0):
-    """Yields a record a query, with `error` where it failed."""
-    names = [name for name in peers.PEERS if any(name == peer or name.startswith(peer + "-") for peer in against)]
+def variants(against):
+    """The names of all variants of these peers."""
+    return [name for name in peers.PEERS if any(name == peer or name.startswith(peer + "-") for peer in against)]
+
+
+def run_apart(program, bench, rows, threads, names, *options):
+    """The same as run with one variant of a peer in memory at a time: of each query the record of the worst ratio."""
+    worst = {}
+    for name in names:
+        for record in run(program, bench, rows, threads, [name], *options):
+            key = record["data"], record["query"]
+            if "error" in record or key not in worst or record.get("ratio", 0) > worst[key].get("ratio", 0):
+                worst[key] = worst[key] if "error" in worst.get(key, {}) else record
+    yield from worst.values()
+
+
+def run(program, bench, rows, threads, names, only=(), rounds=5, seconds=0.2, memory_share=0):
+    """Yields a record a query, with `error` where it failed; `names` are variants of peers."""
     made = made_data(bench, rows)
     for data_set, asked in queries.data_sets(bench, rows).items():
         asked = {name: query for name, query in asked.items() if not only or name in only}
@@ -170,6 +185,8 @@ def main():
     ap.add_argument("--query", action="append", default=[], help="only this query; several may be given")
     ap.add_argument("--rounds", type=int, default=5)
     ap.add_argument("--seconds", type=float, default=0.2, help="of a round, which takes one run at least")
+    ap.add_argument("--apart", action="store_true",
+                    help="one variant of a peer after another beside ours, where memory has no room for all")
     ap.add_argument("--memory-share", type=float, default=0,
                     help="of the memory that a query takes: all that it has beside the tables; the rest in files")
     ap.add_argument("--json", dest="form", action="store_const", const=json.dumps, default=as_line, help="print JSON lines")
@@ -181,8 +198,9 @@ def main():
     if args.form is as_markdown:
         print(MARKDOWN_HEAD)
     failed = False
-    for record in run(args.program, args.bench, args.rows, args.threads, args.against, args.query, args.rounds,
-                      args.seconds, args.memory_share):
+    one_way = run_apart if args.apart else run
+    for record in one_way(args.program, args.bench, args.rows, args.threads, variants(args.against), args.query,
+                          args.rounds, args.seconds, args.memory_share):
         print(args.form(record), flush=True)
         failed |= "error" in record
     sys.exit(failed)

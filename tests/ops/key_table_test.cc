@@ -103,6 +103,34 @@ TEST(KeyTableTest, IntegersMatchAMap) {
   }
 }
 
+// The array of ascending keys grows where they are close, and hands over to hashing where not.
+TEST(KeyTableTest, AscendingIntegersKeepTheirIds) {
+  for (const int64_t step : {1, 4, 7, 9, 15, 40, 3000}) {
+    KeyTable table({TypeId::kInt64});
+    std::vector<int64_t> keys(60000), ids(1000), all(60000);
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<int64_t>(i) * step;
+    for (size_t begin = 0; begin < keys.size(); begin += 1000) {
+      const Vector key{TypeId::kInt64, keys.data() + begin, nullptr};
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        table.FindOrAdd({&key, 1}, 1000, ids.data());
+        for (size_t i = 0; i < 1000; ++i) ASSERT_EQ(ids[i], static_cast<int64_t>(begin + i));
+      }
+      KeyScratch scratch;
+      const Vector so_far{TypeId::kInt64, keys.data(), nullptr};
+      const auto n = static_cast<int64_t>(begin + 1000);
+      table.Find({&so_far, 1}, n, all.data(), scratch);
+      for (int64_t i = 0; i < n; i += 97) ASSERT_EQ(all[i], i) << step;
+      const std::vector<int64_t> absent = {-1, n * step, n * step + (int64_t{1} << 40)};
+      const Vector others{TypeId::kInt64, absent.data(), nullptr};
+      table.Find({&others, 1}, 3, all.data(), scratch);
+      for (int i = 0; i < 3; ++i) ASSERT_EQ(all[i], -1);
+    }
+    BatchArena arena;
+    const Vector stored = table.Key(0, 0, table.size(), arena);
+    for (size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(stored.as<int64_t>()[i], keys[i]);
+  }
+}
+
 TEST(KeyTableTest, ExtremeIntegers) {
   KeyTable table({TypeId::kInt64});
   const std::vector<int64_t> keys = {INT64_MAX, INT64_MAX - 1, INT64_MIN, 0, INT64_MIN};

@@ -1,6 +1,7 @@
 // Queries over more rows than the cases have: what only happens in later batches and blocks, or
 // where a thread has a part of the rows.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "tests/sql/connection_fixture.h"
 
 namespace adjoin::api {
@@ -38,6 +39,40 @@ TEST_F(LargeRowsTest, EveryOrderOfConditionsLeavesTheSameRows) {
       Run(absl::StrCat("SET adjoin.batch_rows = ", rows));
       EXPECT_EQ(Rows(absl::StrCat("SELECT COUNT(*), SUM(i) FROM t WHERE ", where)), kept) << where;
     }
+  }
+}
+
+// Integer keys are found by rank, their texts by hash: unique and not, in order and not, NULLs on
+// either side, and all kinds of joins.
+TEST_F(LargeRowsTest, IntegerKeysJoinAsTheirTextsDo) {
+  Run("CREATE TABLE l (k BIGINT, d DATE, v BIGINT); CREATE TABLE r (k BIGINT, d DATE, w BIGINT);"
+      "INSERT INTO l SELECT CASE WHEN i % 50 = 0 THEN NULL ELSE i * 7919::BIGINT % 30011 - 900 END,"
+      " DATE '2000-01-01' + CAST(i * 7919::BIGINT % 30011 AS INTEGER), i"
+      " FROM generate_series(1, 20000) AS s(i)");
+  for (const char* keys : {"i", "30011 - i", "i * 31::BIGINT % 20011", "i % 700",
+                           "CASE WHEN i % 40 = 0 THEN NULL ELSE i * 31::BIGINT % 20011 END"}) {
+    Run(absl::StrCat("DELETE FROM r; INSERT INTO r SELECT ", keys, ", DATE '2000-01-01' + CAST(",
+                     keys, " AS INTEGER), i FROM generate_series(1, 9000) AS s(i)"));
+    for (const char* key : {"k", "d"}) {
+      const std::string by_rank = absl::StrCat("l.", key, " = r.", key);
+      const std::string by_hash = absl::StrCat("l.", key, "::TEXT = r.", key, "::TEXT");
+      for (const char* query :
+           {"SELECT COUNT(*), SUM(v * w), SUM(v), SUM(w) FROM l JOIN r ON $",
+            "SELECT COUNT(*), SUM(v * COALESCE(w, 3)), COUNT(w) FROM l LEFT JOIN r ON $",
+            "SELECT COUNT(*), SUM(COALESCE(v, 5) * COALESCE(w, 3)), COUNT(w) FROM l FULL JOIN r ON "
+            "$",
+            "SELECT COUNT(*), SUM(v * w) FROM l JOIN r ON $ AND v % 3 = w % 3",
+            "SELECT COUNT(*), SUM(v) FROM l WHERE EXISTS (SELECT 1 FROM r WHERE $)",
+            "SELECT COUNT(*), SUM(v) FROM l WHERE NOT EXISTS (SELECT 1 FROM r WHERE $)",
+            "SELECT COUNT(*), SUM(v) FROM l WHERE EXISTS (SELECT 1 FROM r WHERE $ AND w % 2 = v % "
+            "2)"}) {
+        EXPECT_EQ(Rows(absl::StrReplaceAll(query, {{"$", by_rank}})),
+                  Rows(absl::StrReplaceAll(query, {{"$", by_hash}})))
+            << query << keys;
+      }
+    }
+    EXPECT_EQ(Rows("SELECT COUNT(*), SUM(v) FROM l WHERE k NOT IN (SELECT k FROM r)"),
+              Rows("SELECT COUNT(*), SUM(v) FROM l WHERE k::TEXT NOT IN (SELECT k::TEXT FROM r)"));
   }
 }
 
