@@ -1,6 +1,7 @@
 #include "engine/large_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -13,11 +14,15 @@ namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 
+size_t MostKept() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr size_t kMostKept = 0;  // so that what is used after it was freed is seen
+  return 0;  // so that what is used after it was freed is seen
 #else
-constexpr size_t kMostKept = size_t{512} << 20;
+  static const size_t most = static_cast<size_t>(std::max(0L, sysconf(_SC_PHYS_PAGES))) / 16 *
+                             static_cast<size_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
+  return most;
 #endif
+}
 
 // Whole huge pages, four sizes a doubling: blocks fit those who ask next, and a quarter is left
 // over at most, which is not touched.
@@ -40,12 +45,13 @@ class Kept {
     return nullptr;
   }
   void Keep(void* data, size_t bytes) {
-    if (bytes > kMostKept) return std::free(data);
+    const size_t most = MostKept();
+    if (bytes > most) return std::free(data);
     std::vector<Block> oldest;  // they go where these have no room
     {
       std::lock_guard lock(mutex_);
       size_t n = 0;
-      while (bytes_ + bytes > kMostKept) bytes_ -= blocks_[n++].bytes;
+      while (bytes_ + bytes > most) bytes_ -= blocks_[n++].bytes;
       oldest.assign(blocks_.begin(), blocks_.begin() + static_cast<ptrdiff_t>(n));
       blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<ptrdiff_t>(n));
       blocks_.push_back({data, bytes});

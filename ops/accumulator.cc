@@ -50,6 +50,7 @@ void UpdateFew(const Vector* arg, const uint8_t* take, const int64_t* groups, in
 class Count final : public Accumulator {
  public:
   void Resize(int64_t groups) override { counts_.resize(static_cast<size_t>(groups), 0); }
+  void Reserve(int64_t groups) override { counts_.reserve(static_cast<size_t>(groups)); }
   void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
               int64_t n) override {
     const Vector* arg = args.empty() ? nullptr : args.data();
@@ -86,6 +87,7 @@ class Total final : public Accumulator {
  public:
   Total(bool average, TypeId result) : average_(average), result_(result) {}
   void Resize(int64_t groups) override { totals_.resize(static_cast<size_t>(groups)); }
+  void Reserve(int64_t groups) override { totals_.reserve(static_cast<size_t>(groups)); }
   void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
               int64_t n) override {
     const T* x = args[0].as<T>();

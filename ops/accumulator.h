@@ -21,6 +21,8 @@ class Accumulator {
   virtual ~Accumulator() = default;
   // Makes room for groups up to `groups`; new ones hold nothing.
   virtual void Resize(int64_t groups) = 0;
+  // Takes the memory of so many groups at once.
+  virtual void Reserve(int64_t) {}
   // Adds row r to group groups[r] (null: to group 0) where take[r] != 0 (null: everywhere) and the
   // argument is not NULL. `args`: none for COUNT(*), two for kStringAgg and percentiles, two for
   // kComoment or, where they are the same, one.

@@ -26,6 +26,7 @@ struct HashAggregateSpec {
   std::vector<AggregateSpec> aggregates;
   Schema schema;   // of the result: keys, then aggregates
   int order = -1;  // the batch column that says where a row is among all; -1: none
+  double expected_groups = 0;
 };
 
 // Groups in first-seen order; without keys one row always. Blocks are aggregated apart and merged

@@ -381,9 +381,20 @@ void KeyTable::MakeRoom(int64_t size) {
   if (!array_.empty()) return;
   if (IsArrayWorthIt(size)) {
     IndexStored(size);
-  } else if (2 * size > static_cast<int64_t>(slots_.size())) {
+  } else if (IsFull(size)) {
     GrowSlots(size);
   }
+}
+
+// A third of the slots stays empty.
+bool KeyTable::IsFull(int64_t size) const {
+  return 3 * size > 2 * static_cast<int64_t>(slots_.size());
+}
+
+void KeyTable::Reserve(int64_t n) {
+  stored_.reserve(static_cast<size_t>(n * num_words_));
+  if (!array_.empty() || !IsFull(n)) return;
+  Rehash(slots_, std::bit_ceil(static_cast<size_t>(n + n / 2)));
 }
 
 void KeyTable::GrowSlots(int64_t size) {

@@ -64,6 +64,9 @@ class KeyTable {
   // asked more often than it has keys. REQUIRES: size() is 0.
   void Expect(std::span<const Vector> keys, int64_t n);
 
+  // Takes the memory of `n` keys at once.
+  void Reserve(int64_t n);
+
   int64_t size() const { return size_; }
   int64_t bytes() const;  // of memory, without strings
   int num_keys() const { return static_cast<int>(fields_.size()); }
@@ -113,6 +116,7 @@ class KeyTable {
   bool IsArrayWorthIt(int64_t size) const;
   // Makes array_ or slots_ ready for `size` ids.
   void MakeRoom(int64_t size);
+  bool IsFull(int64_t size) const;  // for so many ids
   void GrowSlots(int64_t size);
   void IndexStored(int64_t size);
   void HashWords(int64_t n, KeyScratch& scratch) const;

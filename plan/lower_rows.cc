@@ -244,6 +244,7 @@ absl::Status RowsBuilder::LowerOp(const GroupBy& group_by, NodeState& state) {
   for (size_t k = 0; k < group_by.keys.size(); ++k) state.needed[k] = 1;
   ADJOIN_ASSIGN_OR_RETURN(spec.exprs, CompileExprs(exprs, stream.position, guards));
   spec.schema = SchemaOf(*state.node, columns);
+  spec.expected_groups = state.rows;
   const int slot = NewSlot();
   AddPipeline(stream, std::make_unique<HashAggregate>(std::move(spec)), slot);
   SetStored(state, slot);

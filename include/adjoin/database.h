@@ -34,8 +34,9 @@ class Database {
   // readers see the last committed state and never wait; writers take turns.
   Connection Connect() const;
 
-  // Bytes now in use, and the most that were since ResetPeak. Beside these up to 512 MiB of freed
-  // memory are kept for the next statements; they go back to the system with a database.
+  // Bytes now in use, and the most that were since ResetPeak. Beside these freed memory, up to a
+  // sixteenth of the machine's, is kept for the next statements; it goes back to the system with a
+  // database.
   int64_t memory_used() const;
   int64_t memory_peak() const;
   void ResetPeak() const;
