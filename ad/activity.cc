@@ -128,6 +128,12 @@ struct NodeActivity {
     return out;
   }
   static std::string Blocker(const Window& w, const WindowCall& c) {
+    // The end of a month is a month from several days: no frame is the mirror of such a one.
+    const auto has_months = [](const Value& v) {
+      return v.is_interval() && v.as_interval().months;
+    };
+    if (has_months(w.frame.start_distance) || has_months(w.frame.end_distance))
+      return "a RANGE frame of months";
     switch (c.function) {
       case WindowFunction::kMin:
       case WindowFunction::kMax:

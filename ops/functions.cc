@@ -2,6 +2,10 @@
 
 namespace adjoin {
 
+bool IsByDistance(const WindowFrameSpec& frame) {
+  return frame.mode == WindowFrameMode::kRange && (IsOffset(frame.start) || IsOffset(frame.end));
+}
+
 bool IsWholePartition(const WindowFrameSpec& frame, bool one_peer_group) {
   const bool by_peers = one_peer_group && frame.mode != WindowFrameMode::kRows;
   const auto reaches = [&](WindowFrameBound bound, WindowFrameBound all) {

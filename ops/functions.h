@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "engine/types.h"
+
 namespace adjoin {
 
 enum class AggregateKind : uint8_t {
@@ -63,16 +65,25 @@ enum class WindowFrameBound : uint8_t {
 };
 enum class WindowFrameExclusion : uint8_t { kNone, kCurrentRow, kGroup, kTies };
 
-// Offsets of RANGE are distances of the one ORDER BY key: where it is a float, start_distance and
-// end_distance.
+constexpr bool IsOffset(WindowFrameBound bound) {
+  return bound == WindowFrameBound::kPreceding || bound == WindowFrameBound::kFollowing;
+}
+
+// Offsets count rows or peer groups; those of RANGE are distances along the one ORDER BY key: a
+// BIGINT of integers, a DOUBLE PRECISION of floats, a NUMERIC of NUMERICs, an INTERVAL of dates,
+// timestamps and intervals.
 struct WindowFrameSpec {
   WindowFrameMode mode = WindowFrameMode::kRange;
   WindowFrameBound start = WindowFrameBound::kUnboundedPreceding;
   WindowFrameBound end = WindowFrameBound::kCurrentRow;
   int64_t start_offset = 0, end_offset = 0;
-  double start_distance = 0, end_distance = 0;
+  Value start_distance = {}, end_distance = {};
   WindowFrameExclusion exclusion = WindowFrameExclusion::kNone;
+  friend bool operator==(const WindowFrameSpec&, const WindowFrameSpec&) = default;
 };
+
+// Whether a bound is a distance along the order.
+bool IsByDistance(const WindowFrameSpec& frame);
 
 // Whether every row's frame is its whole partition. `one_peer_group`: all of its rows are peers, as
 // they are without an order.

@@ -13,7 +13,7 @@ namespace {
 // What the calls give for the rows of parts, which are one run each, ascending by the rows.
 class WindowParts {
  public:
-  WindowParts(const WindowSpec& spec, const Table& table, RunState& run,
+  WindowParts(const WindowStepSpec& spec, const Table& table, RunState& run,
               const PipelineOptions& options)
       : spec_(spec), table_(table), run_(run), options_(options), file_(*run.spill) {
     for (const ColumnRef& column : table.columns()) types_.push_back(column->type());
@@ -65,7 +65,7 @@ class WindowParts {
     return merged->columns();
   }
 
-  const WindowSpec& spec_;
+  const WindowStepSpec& spec_;
   const Table& table_;
   RunState& run_;
   const PipelineOptions& options_;
@@ -76,7 +76,7 @@ class WindowParts {
 
 }  // namespace
 
-absl::StatusOr<std::vector<ColumnRef>> ComputeWindowInFiles(const WindowSpec& spec,
+absl::StatusOr<std::vector<ColumnRef>> ComputeWindowInFiles(const WindowStepSpec& spec,
                                                             const Table& table, RunState& run,
                                                             const PipelineOptions& options) {
   return WindowParts(spec, table, run, options).Run();

@@ -41,7 +41,7 @@ std::optional<AggregateKind> AggregateOf(WindowKind kind) {
 
 // Whether every row's frame is its whole partition, without an order, and all calls are aggregates:
 // then one value a partition is enough.
-bool IsGroupBy(const WindowSpec& spec) {
+bool IsGroupBy(const WindowStepSpec& spec) {
   return spec.num_order == 0 && IsWholePartition(spec.frame, /*one_peer_group=*/true) &&
          std::all_of(spec.calls.begin(), spec.calls.end(),
                      [](const auto& call) { return AggregateOf(call.kind).has_value(); });
@@ -81,7 +81,7 @@ bool ReadsFrame(WindowKind kind) {
 }
 
 // Whether somebody asks for the peers of a row.
-bool NeedsPeers(const WindowSpec& spec) {
+bool NeedsPeers(const WindowStepSpec& spec) {
   const WindowFrameSpec& frame = spec.frame;
   const bool whole = IsWholePartition(frame, /*one_peer_group=*/false);
   const bool frame_does = (!whole && frame.mode != WindowFrameMode::kRows) ||
@@ -93,11 +93,18 @@ bool NeedsPeers(const WindowSpec& spec) {
   });
 }
 
+// Whether somebody asks for frames that are found by distance.
+bool NeedsRanges(const WindowStepSpec& spec) {
+  return IsByDistance(spec.frame) &&
+         std::ranges::any_of(spec.calls, [](const auto& call) { return ReadsFrame(call.kind); });
+}
+
 // Bytes a row of what computing the calls takes beside the values of expressions and the results:
-// partitions and order; peers; validity; views of texts; the items of one call's frames, which may
-// all be of one partition.
-int64_t BytesARow(const WindowSpec& spec, std::span<const Vector> order) {
-  int64_t bytes = 24 + SortCodes::BytesARow(order) + (NeedsPeers(spec) ? 12 : 0);
+// partitions and order; peers; ranges and the keys they are found by; validity; views of texts; the
+// items of one call's frames, which may all be of one partition.
+int64_t BytesARow(const WindowStepSpec& spec, std::span<const Vector> order) {
+  int64_t bytes =
+      24 + SortCodes::BytesARow(order) + (NeedsPeers(spec) ? 12 : 0) + (NeedsRanges(spec) ? 32 : 0);
   int64_t fold = 0;
   for (const WindowCallSpec& call : spec.calls) {
     bytes += 1;
@@ -108,7 +115,7 @@ int64_t BytesARow(const WindowSpec& spec, std::span<const Vector> order) {
   return bytes + fold;
 }
 
-absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowSpec& spec,
+absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowStepSpec& spec,
                                                     const PartitionIds& partitions,
                                                     const std::vector<Vector>& exprs,
                                                     RunState& state,
@@ -127,14 +134,16 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowSpec& spec,
                             WindowColumn::Make(call, exprs, rows, state.budget));
     results.push_back(std::move(result));
   }
-  const bool by_distance = spec.frame.mode == WindowFrameMode::kRange && spec.num_order == 1;
-  const Vector* range_key = by_distance ? &exprs[spec.num_partition] : nullptr;
-  const bool descending = by_distance && spec.orders[0].descending;
+  const bool by_distance = NeedsRanges(spec);
   const SortCodes* peers = NeedsPeers(spec) ? &codes : nullptr;
   const auto body = [&](int64_t task) -> absl::Status {
     if (state.control != nullptr) ADJOIN_RETURN_IF_ERROR(state.control->Check());
     return order.RunTask(task, [&](const OrderedRows& rows_of) -> absl::Status {
-      const WindowPartition partition(rows_of, peers, range_key, descending);
+      WindowPartition partition(rows_of, peers);
+      if (by_distance) {
+        ADJOIN_RETURN_IF_ERROR(
+            partition.FindRanges(spec.frame, order_keys[0], spec.orders[0].descending));
+      }
       for (auto& result : results) ADJOIN_RETURN_IF_ERROR(result->Compute(spec.frame, partition));
       return absl::OkStatus();
     });
@@ -150,7 +159,7 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowSpec& spec,
 
 }  // namespace
 
-absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowSpec& spec, const Table& table,
+absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowStepSpec& spec, const Table& table,
                                                      RunState& run,
                                                      const PipelineOptions& options) {
   const int64_t rows = table.num_rows();

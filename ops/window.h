@@ -14,7 +14,7 @@
 
 namespace adjoin {
 
-// Numbers are outputs of WindowSpec::exprs; -1 for absent. `second`: the offset of LAG and LEAD
+// Numbers are outputs of WindowStepSpec::exprs; -1 for absent. `second`: the offset of LAG and LEAD
 // where it is not the constant `offset`, the number of NTH_VALUE, the second argument of an
 // aggregate.
 struct WindowCallSpec {
@@ -24,7 +24,7 @@ struct WindowCallSpec {
   TypeId result = TypeId::kInt64;
 };
 
-struct WindowSpec {
+struct WindowStepSpec {
   RelationRef relation;
   CompiledExpr exprs;  // over the relation: partition keys, order keys, then what calls read
   int num_partition = 0, num_order = 0;
@@ -40,24 +40,24 @@ struct WindowSpec {
 // the rows. Where a relation has no room, its partitions are computed a few at a time.
 class WindowStep final : public Step {
  public:
-  WindowStep(WindowSpec spec, int out_slot, PipelineOptions options)
+  WindowStep(WindowStepSpec spec, int out_slot, PipelineOptions options)
       : spec_(std::move(spec)), out_slot_(out_slot), options_(options) {}
   absl::Status Run(RunState& state) const override;
   std::string Describe() const override;
 
  private:
-  WindowSpec spec_;
+  WindowStepSpec spec_;
   int out_slot_;
   PipelineOptions options_;
 };
 
 // A column for each call, for all rows of a table that has the relation's columns.
-absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowSpec& spec, const Table& table,
+absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowStepSpec& spec, const Table& table,
                                                      RunState& run, const PipelineOptions& options);
 
 // The same, of the relation: rows are cut by a hash of the partition keys, and the parts' results
 // merged in the rows' order. 53200 where one partition has no room, or there are no keys.
-absl::StatusOr<std::vector<ColumnRef>> ComputeWindowInFiles(const WindowSpec& spec,
+absl::StatusOr<std::vector<ColumnRef>> ComputeWindowInFiles(const WindowStepSpec& spec,
                                                             const Table& table, RunState& run,
                                                             const PipelineOptions& options);
 

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
+#include <string_view>
+#include <type_traits>
 #include <utility>
+
+#include "engine/date_functions.h"
+#include "engine/decimal_functions.h"
+#include "engine/status.h"
 
 namespace adjoin {
 namespace {
@@ -15,15 +20,78 @@ int64_t Shifted(int64_t position, int64_t offset, int64_t size) {
   return position + offset;
 }
 
-bool IsOffset(WindowFrameBound bound) {
-  return bound == WindowFrameBound::kPreceding || bound == WindowFrameBound::kFollowing;
+// A key of RANGE as it is compared, and one that is moved by a distance, `down` for towards less,
+// as PostgreSQL's in_range functions do it: floats are moved and then compared, so that an infinity
+// stays where it is, and so does a number that the distance is too small for; a month is the
+// calendar's.
+template <typename T>
+struct RangeKey {
+  using Compared = __int128;
+  static absl::StatusOr<Compared> Of(T key) { return key; }
+  static absl::StatusOr<Compared> Moved(Compared key, const Value& by, bool down) {
+    return down ? key - by.as_int() : key + by.as_int();
+  }
+};
+template <typename T>
+struct RealRangeKey {
+  using Compared = double;
+  static absl::StatusOr<Compared> Of(T key) { return key; }
+  static absl::StatusOr<Compared> Moved(Compared key, const Value& by, bool down) {
+    return down ? key - by.as_float() : key + by.as_float();
+  }
+};
+template <>
+struct RangeKey<float> : RealRangeKey<float> {};
+template <>
+struct RangeKey<double> : RealRangeKey<double> {};
+template <>
+struct RangeKey<Decimal> {
+  using Compared = Decimal;
+  static absl::StatusOr<Compared> Of(Decimal key) { return key; }
+  static absl::StatusOr<Compared> Moved(Compared key, const Value& by, bool down) {
+    return down ? decimal::Subtract(key, by.as_decimal()) : decimal::Add(key, by.as_decimal());
+  }
+};
+template <>
+struct RangeKey<Interval> {
+  using Compared = Interval;
+  static absl::StatusOr<Compared> Of(Interval key) { return key; }
+  static absl::StatusOr<Compared> Moved(Compared key, const Value& by, bool down) {
+    Interval distance = by.as_interval();
+    if (down) {
+      ADJOIN_ASSIGN_OR_RETURN(distance, Negate(distance));
+    }
+    return Add(key, distance);
+  }
+};
+template <>
+struct RangeKey<Timestamp> {
+  using Compared = Timestamp;
+  static absl::StatusOr<Compared> Of(Timestamp key) { return key; }
+  static absl::StatusOr<Compared> Moved(Compared key, const Value& by, bool down) {
+    Interval distance = by.as_interval();
+    if (down) {
+      ADJOIN_ASSIGN_OR_RETURN(distance, Negate(distance));
+    }
+    return AddInterval(key, distance);
+  }
+};
+template <>
+struct RangeKey<Date> : RangeKey<Timestamp> {
+  static absl::StatusOr<Compared> Of(Date key) { return TimestampOf(key); }
+};
+
+bool IsNegative(const Value& distance) {
+  if (distance.is_int()) return distance.as_int() < 0;
+  if (distance.is_float()) return !(distance.as_float() >= 0);
+  if (distance.is_decimal()) return distance.as_decimal().coefficient() < 0;
+  return distance.is_interval() && distance.as_interval().span() < 0;
 }
 
 }  // namespace
 
-WindowPartition::WindowPartition(const OrderedRows& ordered, const SortCodes* order,
-                                 const Vector* range_key, bool descending)
-    : range_key_(range_key), descending_(descending), rows_(ordered.rows) {
+WindowPartition::WindowPartition(const OrderedRows& ordered, const SortCodes* order)
+    : rows_(ordered.rows) {
   if (order == nullptr) return;
   const auto group = [&](auto&& are_peers) {
     group_of_.resize(rows_.size());
@@ -40,85 +108,73 @@ WindowPartition::WindowPartition(const OrderedRows& ordered, const SortCodes* or
   }
 }
 
-bool WindowPartition::IsNumber(int64_t group) const {
-  const int64_t at = row_of_group(group);
-  if (range_key_->is_null(at)) return false;
-  return WithElementType(range_key_->type, [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (std::is_floating_point_v<T>) return !std::isnan(range_key_->as<T>()[at]);
-    return std::is_integral_v<T>;
-  });
-}
-
-// Floats are moved and then compared, as PostgreSQL does: an infinity stays where it is, whatever
-// the offset, and so does a number that the offset is too small for.
-int WindowPartition::Compare(int64_t group, int64_t other, Distance offset) const {
-  const int64_t from = row_of_group(group), to = row_of_group(other);
-  const auto sign = [this](auto key, auto bound) {
-    if (descending_) std::swap(key, bound);
-    return key < bound ? -1 : key > bound ? 1 : 0;
+// Keys that have no distance to others, NULL and NaN, stand at the ends of the order: the frames of
+// the groups between them are found by going along once, as both ends of frames never go back.
+template <typename T>
+absl::Status WindowPartition::FindRangesOf(const WindowFrameSpec& spec, const Vector& key,
+                                           bool descending) {
+  using Key = RangeKey<T>;
+  const auto* values = static_cast<const T*>(key.data);
+  const auto is_number = [&](int64_t group) {
+    const int64_t at = row_of_group(group);
+    if (key.is_null(at)) return false;
+    if constexpr (std::is_floating_point_v<T>) return !std::isnan(values[at]);
+    return true;
   };
-  return WithElementType(range_key_->type, [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (std::is_floating_point_v<T>) {
-      const T* key = range_key_->as<T>();
-      const double distance = descending_ ? -offset.real : offset.real;
-      return sign(static_cast<double>(key[to]), static_cast<double>(key[from]) + distance);
-    } else if constexpr (std::is_integral_v<T>) {
-      const T* key = range_key_->as<T>();
-      const __int128 distance = offset.whole;
-      return sign(static_cast<__int128>(key[to]), key[from] + (descending_ ? -distance : distance));
-    } else {
-      return 0;
+  int64_t low = 0, high = num_groups();
+  while (low < high && !is_number(low)) ++low;
+  while (low < high && !is_number(high - 1)) --high;
+  const bool any_key =
+      std::ranges::any_of(group_begin_.begin(), group_begin_.end() - 1,
+                          [&](int64_t position) { return !key.is_null(row(position)); });
+  if (any_key && (IsNegative(spec.start_distance) || IsNegative(spec.end_distance)))
+    return SqlError("22013", "invalid preceding or following size in window function");
+  std::vector<typename Key::Compared> keys;
+  for (int64_t group = low; group < high; ++group) {
+    ADJOIN_ASSIGN_OR_RETURN(keys.emplace_back(), Key::Of(values[row_of_group(group)]));
+  }
+  const auto before = [&](const auto& a, const auto& b) { return descending ? b < a : a < b; };
+  size_t first = 0, last = 0;
+  for (int64_t group = low; group < high; ++group) {
+    const auto& here = keys[static_cast<size_t>(group - low)];
+    if (IsOffset(spec.start)) {
+      const bool down = (spec.start == WindowFrameBound::kPreceding) != descending;
+      ADJOIN_ASSIGN_OR_RETURN(const auto bound, Key::Moved(here, spec.start_distance, down));
+      while (first < keys.size() && before(keys[first], bound)) ++first;
+      ranges_[group].begin = group_begin_[low + static_cast<int64_t>(first)];
     }
-  });
+    if (IsOffset(spec.end)) {
+      const bool down = (spec.end == WindowFrameBound::kPreceding) != descending;
+      ADJOIN_ASSIGN_OR_RETURN(const auto bound, Key::Moved(here, spec.end_distance, down));
+      while (last < keys.size() && !before(bound, keys[last])) ++last;
+      ranges_[group].end = group_begin_[low + static_cast<int64_t>(last)];
+    }
+  }
+  return absl::OkStatus();
 }
 
-// NULL and NaN have no distance to a number: there the order alone decides.
-bool WindowPartition::AtLeast(int64_t group, int64_t other, Distance offset) const {
-  if (!IsNumber(other)) return other > group;
-  return Compare(group, other, offset) >= 0;
-}
-
-bool WindowPartition::AtMost(int64_t group, int64_t other, Distance offset) const {
-  if (!IsNumber(other)) return other < group;
-  return Compare(group, other, offset) <= 0;
-}
-
-// Bounds by distance are found by bisection of the peer groups, whose keys ascend in the order's
-// direction.
-PositionRange WindowPartition::RangeFrame(const WindowFrameSpec& spec, int64_t position) const {
-  const int64_t here = group(position);
+absl::Status WindowPartition::FindRanges(const WindowFrameSpec& spec, const Vector& key,
+                                         bool descending) {
+  // What a distance does not change: the frames of NULL and NaN, and ends without an offset.
   WindowFrameSpec by_peers = spec;
   if (IsOffset(spec.start)) by_peers.start = WindowFrameBound::kCurrentRow;
   if (IsOffset(spec.end)) by_peers.end = WindowFrameBound::kCurrentRow;
-  PositionRange frame = FrameOf(by_peers, position);
-  if (!IsNumber(here)) return frame;  // the peers of a NULL or NaN, whatever the offset
-  const auto groups = std::views::iota(int64_t{0}, num_groups());
-  if (IsOffset(spec.start)) {
-    const bool before = spec.start == WindowFrameBound::kPreceding;
-    const Distance offset{before ? -spec.start_offset : spec.start_offset,
-                          before ? -spec.start_distance : spec.start_distance};
-    const auto first =
-        std::ranges::partition_point(groups, [&](int64_t g) { return !AtLeast(here, g, offset); });
-    frame.begin = group_begin_[first - groups.begin()];
-  }
-  if (IsOffset(spec.end)) {
-    const bool before = spec.end == WindowFrameBound::kPreceding;
-    const Distance offset{before ? -spec.end_offset : spec.end_offset,
-                          before ? -spec.end_distance : spec.end_distance};
-    const auto last =
-        std::ranges::partition_point(groups, [&](int64_t g) { return AtMost(here, g, offset); });
-    frame.end = group_begin_[last - groups.begin()];
-  }
-  return frame;
+  std::vector<PositionRange> ranges;
+  for (int64_t group = 0; group < num_groups(); ++group)
+    ranges.push_back(FrameOf(by_peers, group_begin_[group]));
+  ranges_ = std::move(ranges);
+  if (key.type == TypeId::kDate) return FindRangesOf<Date>(spec, key, descending);
+  if (key.type == TypeId::kTimestamp) return FindRangesOf<Timestamp>(spec, key, descending);
+  return WithElementType(key.type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!std::is_same_v<T, uint8_t> && !std::is_same_v<T, std::string_view>)
+      return FindRangesOf<T>(spec, key, descending);
+    return absl::OkStatus();  // BOOLEAN and TEXT have no distances
+  });
 }
 
 PositionRange WindowPartition::FrameOf(const WindowFrameSpec& spec, int64_t position) const {
-  if (range_key_ != nullptr && spec.mode == WindowFrameMode::kRange &&
-      (IsOffset(spec.start) || IsOffset(spec.end))) {
-    return RangeFrame(spec, position);
-  }
+  if (!ranges_.empty()) return ranges_[static_cast<size_t>(group(position))];
   const bool rows = spec.mode == WindowFrameMode::kRows;
   if (spec.start == WindowFrameBound::kUnboundedPreceding &&
       spec.end == WindowFrameBound::kUnboundedFollowing)

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "ops/functions.h"
 #include "ops/sort_codes.h"
 #include "ops/window_order.h"
@@ -19,10 +20,11 @@ struct PositionRange {
 // One partition: its rows in order, and their peer groups.
 class WindowPartition {
  public:
-  // `order`: says which are peers; null where nobody asks for peers. `range_key`: the ORDER BY key
-  // by table row, where RANGE has offsets.
-  WindowPartition(const OrderedRows& ordered, const SortCodes* order,
-                  const Vector* range_key = nullptr, bool descending = false);
+  // `order`: says which are peers; null where nobody asks for peers.
+  WindowPartition(const OrderedRows& ordered, const SortCodes* order);
+  // Before FrameOf where IsByDistance(spec); `key`: the ORDER BY key by table row. Errors: 22013
+  // for a negative distance; what moving a key may raise ("timestamp out of range").
+  absl::Status FindRanges(const WindowFrameSpec& spec, const Vector& key, bool descending);
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
   int64_t row(int64_t position) const { return rows_[static_cast<size_t>(position)]; }
   int64_t group(int64_t position) const { return group_of_[static_cast<size_t>(position)]; }
@@ -40,26 +42,14 @@ class WindowPartition {
   int FrameParts(const WindowFrameSpec& spec, int64_t position, PositionRange parts[3]) const;
 
  private:
-  PositionRange RangeFrame(const WindowFrameSpec& spec, int64_t position) const;
-  bool IsNumber(int64_t group) const;
-  // A distance along the order: of an integer key, of a float key.
-  struct Distance {
-    int64_t whole;
-    double real;
-  };
-  // Whether the key of `other` is at least / at most `offset` past that of `group`, in the
-  // direction of the order.
-  bool AtLeast(int64_t group, int64_t other, Distance offset) const;
-  bool AtMost(int64_t group, int64_t other, Distance offset) const;
-  // -1, 0 or 1 where `other` is less than `offset` past `group`, just as far, or farther.
-  int Compare(int64_t group, int64_t other, Distance offset) const;
+  template <typename Key>
+  absl::Status FindRangesOf(const WindowFrameSpec& spec, const Vector& key, bool descending);
   int64_t row_of_group(int64_t group) const { return row(group_begin_[group]); }
 
-  const Vector* range_key_;
-  bool descending_;
   std::span<const int64_t> rows_;
   std::vector<int32_t> group_of_;
-  std::vector<int64_t> group_begin_;  // one more than groups
+  std::vector<int64_t> group_begin_;   // one more than groups
+  std::vector<PositionRange> ranges_;  // by peer group; of frames by distance
 };
 
 }  // namespace adjoin

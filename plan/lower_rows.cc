@@ -313,7 +313,7 @@ absl::Status RowsBuilder::LowerOp(const Window& window, NodeState& state) {
   NoteRead(*in);
   if (state.top > 0 && input_state.readers == 1)
     ADJOIN_RETURN_IF_ERROR(KeepTopRows(window, state.top, input_state));
-  WindowSpec spec;
+  WindowStepSpec spec;
   spec.relation = *in->view;
   std::vector<ExprRef> exprs = window.partition;
   spec.num_partition = static_cast<int>(window.partition.size());

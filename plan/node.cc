@@ -67,8 +67,8 @@ struct KeyMaker {
     key.Add(w.frame.mode), key.Add(w.frame.start), key.Add(w.frame.end),
         key.Add(w.frame.start_offset);
     key.Add(w.frame.end_offset), key.Add(w.frame.exclusion);
-    key.Add(std::bit_cast<int64_t>(w.frame.start_distance));
-    key.Add(std::bit_cast<int64_t>(w.frame.end_distance));
+    for (const Value& distance : {w.frame.start_distance, w.frame.end_distance})
+      key.Add(ConstantExpr(distance, w.order.empty() ? TypeId::kInt64 : w.order[0].expr->type));
     for (const WindowCall& c : w.calls)
       key.Add(c.function), key.Add(c.args), key.Add(c.filter), key.Add(c.type);
   }
@@ -271,8 +271,12 @@ std::string SortList(const std::vector<SortKey>& keys, const std::vector<std::st
 
 std::string FrameText(const Frame& f) {
   constexpr absl::string_view kModes[] = {"ROWS", "RANGE", "GROUPS"};
-  const auto bound = [](FrameBound b, int64_t whole, double distance) -> std::string {
-    const std::string n = distance == 0 ? absl::StrCat(whole) : absl::StrCat(distance);
+  const auto bound = [](FrameBound b, int64_t whole, const Value& distance) -> std::string {
+    const std::string n = distance.is_interval()  ? ToText(distance, TypeId::kInterval)
+                          : distance.is_decimal() ? ToText(distance, TypeId::kDecimal)
+                          : distance.is_float()   ? absl::StrCat(distance.as_float())
+                          : distance.is_int()     ? absl::StrCat(distance.as_int())
+                                                  : absl::StrCat(whole);
     switch (b) {
       case FrameBound::kUnboundedPreceding:
         return "UNBOUNDED PRECEDING";

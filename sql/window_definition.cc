@@ -131,6 +131,7 @@ class WindowBinder {
           kWindowingError,
           "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column", location);
     }
+    groups_ = frame.mode == FrameMode::kGroups;
     std::optional<TypeId> key;  // that RANGE measures distances of
     if (frame.mode == FrameMode::kRange && offsets) key = spec.order[0].expr->type;
     if (has(kStartPreceding | kStartFollowing)) {
@@ -144,51 +145,74 @@ class WindowBinder {
     return frame;
   }
 
-  // An offset in rows, groups or along an integer key goes to `whole`, along a float key to
-  // `distance`.
+  // An offset in rows or groups goes to `whole`, one along the key to `distance`.
   absl::Status BindOffset(const Json& node, std::string_view which, std::optional<TypeId> key,
-                          int64_t& whole, double& distance) {
+                          int64_t& whole, Value& distance) {
     ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state_, node, context_));
     if (value.expr->kind != ExprKind::kConstant)
       return state_.NotSupported("a frame offset that is not a constant", value.location);
-    if (key.has_value()) ADJOIN_RETURN_IF_ERROR(CheckDistance(*key, value));
+    TypeId type = TypeId::kInt64;
+    if (key.has_value()) {
+      ADJOIN_ASSIGN_OR_RETURN(type, DistanceType(*key, value));
+    } else {
+      ADJOIN_RETURN_IF_ERROR(CheckCount(value));
+    }
     if (value.expr->constant.is_null()) {
       return SqlError("22004",
                       absl::StrCat("frame ", std::string(which), " offset must not be null"));
     }
-    const bool real = key.has_value() && IsFloat(*key);
-    ADJOIN_ASSIGN_OR_RETURN(const ExprRef offset,
-                            Coerce(state_, value, real ? TypeId::kFloat64 : TypeId::kInt64));
+    ADJOIN_ASSIGN_OR_RETURN(const ExprRef offset, Coerce(state_, value, type));
     if (offset->kind != ExprKind::kConstant)  // a NUMERIC beyond BIGINT
       return state_.Error(sqlstate::kNumericOutOfRange, "bigint out of range", value.location);
-    if (real) {
-      distance = offset->constant.as_float();
-      if (distance >= 0) return absl::OkStatus();
-    } else {
-      whole = offset->constant.as_int();
-      if (whole >= 0) return absl::OkStatus();
-    }
-    if (key.has_value())
-      return SqlError("22013", "invalid preceding or following size in window function");
+    if (key.has_value()) return distance = offset->constant, absl::OkStatus();
+    whole = offset->constant.as_int();
+    if (whole >= 0) return absl::OkStatus();
     return SqlError("22013",
                     absl::StrCat("frame ", std::string(which), " offset must not be negative"));
   }
 
-  absl::Status CheckDistance(TypeId key, const Typed& offset) {
+  absl::Status CheckCount(const Typed& offset) {
+    if (offset.unknown || IsNumeric(offset.expr->type)) return absl::OkStatus();
+    const std::string_view mode = groups_ ? "GROUPS" : "ROWS";
+    return state_.Error(
+        sqlstate::kDatatypeMismatch,
+        absl::StrCat("argument of ", std::string(mode), " must be type bigint, not type ",
+                     std::string(TypeName(offset.expr->type))),
+        offset.location);
+  }
+
+  // The type of distances along such a key, which the offset must have or become unasked.
+  absl::StatusOr<TypeId> DistanceType(TypeId key, const Typed& offset) {
     const std::string unfit =
         absl::StrCat("RANGE with offset PRECEDING/FOLLOWING is not supported for column type ",
                      std::string(TypeName(key)));
-    if (!IsInteger(key) && !IsFloat(key))
+    const TypeId own =
+        state_.ExactOf(offset.expr) != nullptr ? TypeId::kDecimal : offset.expr->type;
+    TypeId type = TypeId::kInt64;
+    bool fits = IsInteger(own);
+    if (IsFloat(key)) {
+      type = TypeId::kFloat64;
+      fits = IsNumeric(own);
+    } else if (key == TypeId::kDecimal) {
+      type = key;
+      fits |= own == key;
+    } else if (key == TypeId::kDate || key == TypeId::kTimestamp || key == TypeId::kInterval) {
+      type = TypeId::kInterval;
+      fits = own == type;
+    } else if (!IsInteger(key)) {
       return state_.Error(sqlstate::kFeatureNotSupported, unfit, offset.location);
-    if (offset.unknown || IsFloat(key) || IsInteger(offset.expr->type)) return absl::OkStatus();
+    }
+    if (offset.unknown) return IsInteger(key) ? key : type;
+    if (fits) return type;
     return state_.ErrorWithDetail(
         sqlstate::kFeatureNotSupported,
-        absl::StrCat(unfit, " and offset type ", std::string(TypeName(offset.expr->type))), "",
+        absl::StrCat(unfit, " and offset type ", std::string(TypeName(own))), "",
         "Cast the offset value to an appropriate type.", offset.location);
   }
 
   BindState& state_;
   Context context_;
+  bool groups_ = false;  // the frame's offsets count groups
   bool in_over_ = true;  // OVER name refers to a window; a WINDOW item's name is its own
 };
 
@@ -221,9 +245,7 @@ bool SameWindow(const WindowSpec& a, const WindowSpec& b) {
   return SameOrder(a.order, b.order) &&
          std::equal(a.partition.begin(), a.partition.end(), b.partition.begin(), b.partition.end(),
                     SameExpr) &&
-         a.frame.mode == b.frame.mode && a.frame.start == b.frame.start &&
-         a.frame.end == b.frame.end && a.frame.start_offset == b.frame.start_offset &&
-         a.frame.end_offset == b.frame.end_offset && a.frame.exclusion == b.frame.exclusion;
+         a.frame == b.frame;
 }
 
 SortKey MakeSortKey(ExprRef expr, const Json& sort_by) {

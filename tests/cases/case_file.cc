@@ -258,6 +258,7 @@ std::string SqlStateOfKind(const std::string& kind) {
       {"InvalidDateTime", sqlstate::kInvalidDateTimeFormat},
       {"DateTimeOverflow", sqlstate::kDateTimeOutOfRange},
       {"InvalidParameter", sqlstate::kInvalidParameterValue},
+      {"InvalidFrameSize", "22013"},
       {"InvalidEscape", sqlstate::kInvalidEscapeSequence},
       {"SubstringError", sqlstate::kSubstringError},
       {"ProgramLimit", sqlstate::kProgramLimitExceeded},

@@ -27,9 +27,10 @@ struct Partition {
 bool IsNumber(const Value& v) {
   return !v.is_null() && !(v.is_float() && std::isnan(v.as_float()));
 }
-// Whether the key at j is before (-1), at (0) or past (1) the key at i moved by the offset, in the
-// direction of the order. NULL and NaN have no distance to a number: there the order alone decides.
-int BesideMoved(const Partition& p, int64_t i, int64_t j, int64_t offset, double distance) {
+// Whether the key at j is before (-1), at (0) or past (1) the key at i moved back or on by the
+// distance, in the direction of the order. NULL and NaN have no distance to a number: there the
+// order alone decides.
+int BesideMoved(const Partition& p, int64_t i, int64_t j, const Value& distance, bool back) {
   const Value& a = p.keys[static_cast<size_t>(i)][0];
   const Value& b = p.keys[static_cast<size_t>(j)][0];
   const auto compare = [](auto x, auto y) { return x < y ? -1 : x > y ? 1 : 0; };
@@ -37,9 +38,10 @@ int BesideMoved(const Partition& p, int64_t i, int64_t j, int64_t offset, double
     return compare(p.group[static_cast<size_t>(j)], p.group[static_cast<size_t>(i)]);
   }
   const int sign = p.window->order[0].descending ? -1 : 1;
-  if (a.is_float()) return sign * compare(b.as_float(), a.as_float() + sign * distance);
+  const int by = back ? -sign : sign;
+  if (a.is_float()) return sign * compare(b.as_float(), a.as_float() + by * distance.as_float());
   return sign * compare(static_cast<__int128>(b.as_int()),
-                        a.as_int() + static_cast<__int128>(sign) * offset);
+                        a.as_int() + static_cast<__int128>(by) * distance.as_int());
 }
 
 bool AtOrAfterStart(const Partition& p, int64_t i, int64_t j) {
@@ -59,8 +61,7 @@ bool AtOrAfterStart(const Partition& p, int64_t i, int64_t j) {
   const int64_t offset = f.start == FrameBound::kPreceding ? -f.start_offset : f.start_offset;
   if (f.mode == FrameMode::kRows) return j >= i + offset;
   if (f.mode == FrameMode::kGroups) return gj >= gi + offset;
-  const double distance = f.start == FrameBound::kPreceding ? -f.start_distance : f.start_distance;
-  return BesideMoved(p, i, j, offset, distance) >= 0;
+  return BesideMoved(p, i, j, f.start_distance, f.start == FrameBound::kPreceding) >= 0;
 }
 
 bool AtOrBeforeEnd(const Partition& p, int64_t i, int64_t j) {
@@ -80,8 +81,7 @@ bool AtOrBeforeEnd(const Partition& p, int64_t i, int64_t j) {
   const int64_t offset = f.end == FrameBound::kPreceding ? -f.end_offset : f.end_offset;
   if (f.mode == FrameMode::kRows) return j <= i + offset;
   if (f.mode == FrameMode::kGroups) return gj <= gi + offset;
-  const double distance = f.end == FrameBound::kPreceding ? -f.end_distance : f.end_distance;
-  return BesideMoved(p, i, j, offset, distance) <= 0;
+  return BesideMoved(p, i, j, f.end_distance, f.end == FrameBound::kPreceding) <= 0;
 }
 
 bool Excluded(const Partition& p, int64_t i, int64_t j) {
