@@ -66,8 +66,23 @@ Sql QueryGenerator::Expr(SqlType type, const Scope& scope, int depth) {
   return Leaf(type, scope);
 }
 
+Sql QueryGenerator::NarrowerArm(SqlType type, const Scope& scope) {
+  static const Types kNarrowFirst = {kSmallInt, kInteger, kBigInt, kDecimal, kReal, kDouble};
+  const auto own = std::find(kNarrowFirst.begin(), kNarrowFirst.end(), type);
+  if (own == kNarrowFirst.end()) return type == kTimestamp ? Leaf(kDate, scope) : Leaf(type, scope);
+  if (own >= kNarrowFirst.begin() + 3 && choice_.Chance(50))
+    return {static_cast<char>(kDecimal), {choice_.Of(Texts{"1.5", "0.25", "-3.75", "2.00"})}};
+  return Leaf(choice_.Of(Types(kNarrowFirst.begin(), own + 1)), scope);
+}
+
 Sql QueryGenerator::Selecting(SqlType type, const Scope& scope, int depth) {
-  const auto sub = [&] { return Expr(type, scope, depth - 1); };
+  // One arm is of the type, so that this is the type of all.
+  bool first = true;
+  const auto sub = [&] {
+    const bool narrow = !first && choice_.Chance(25);
+    first = false;
+    return narrow ? NarrowerArm(type, scope) : Expr(type, scope, depth - 1);
+  };
   switch (choice_.Below(5)) {
     case 0:
       return Node(type, {"CASE WHEN ", Predicate(scope, depth - 1), " THEN ", sub(),
@@ -81,7 +96,7 @@ Sql QueryGenerator::Selecting(SqlType type, const Scope& scope, int depth) {
     case 2:
       return Node(type, {"COALESCE(", List({sub(), sub()}), ")"});
     case 3:
-      return Node(type, {"NULLIF(", sub(), ", ", sub(), ")"});
+      return Node(type, {"NULLIF(", sub(), ", ", Expr(type, scope, depth - 1), ")"});
     default:
       return Node(type, {choice_.Chance(50) ? "GREATEST(" : "LEAST(", List({sub(), sub()}), ")"});
   }
@@ -111,6 +126,8 @@ Sql QueryGenerator::IntegerExpr(SqlType type, const Scope& scope, int depth) {
     case 6:
       return Cast(TextMeasure(scope, depth), type);
     case 7:
+      if (choice_.Chance(40))
+        return Node(type, {choice_.Chance(50) ? "gcd(" : "lcm(", small(), ", ", small(), ")"});
       return Node(type, {small(), choice_.Of(Texts{" & ", " | ", " # "}), small()});
     default:
       return Node(type, {small(), " % NULLIF(", small(), ", 0)"});
@@ -162,11 +179,12 @@ Sql QueryGenerator::DecimalExpr(const Scope& scope, int depth) {
     case 3:
       return round(Node(kDecimal, {leaf(), " / NULLIF(", leaf(), ", 0)"}));
     case 4:
+      if (choice_.Chance(40)) return Node(kDecimal, {"div(", sub(), ", NULLIF(", leaf(), ", 0))"});
       return Node(kDecimal, {sub(), " % NULLIF(", leaf(), ", 0)"});
     case 5:
-      return Node(kDecimal,
-                  {choice_.Of(Texts{"- (", "abs(", "sign(", "floor(", "ceil(", "round(", "trunc("}),
-                   sub(), ")"});
+      return Node(kDecimal, {choice_.Of(Texts{"- (", "abs(", "sign(", "floor(", "ceil(", "round(",
+                                              "trunc(", "trim_scale("}),
+                             sub(), ")"});
     case 6:
       return round(sub());
     case 7:
@@ -187,6 +205,11 @@ Sql QueryGenerator::Comparison(const Scope& scope, int depth) {
     right = choice_.Of(numbers);
   } else if (left == kDate && choice_.Chance(30)) {
     right = kTimestamp;
+  }
+  if (choice_.Chance(10)) {
+    return Node(kBoolean, {"(", Expr(left, scope, depth - 1), ", ", Leaf(kInteger, scope), ")",
+                           choice_.Of(Texts(kOperators.begin(), kOperators.begin() + 6)), "(",
+                           Expr(right, scope, depth - 1), ", ", Leaf(kInteger, scope), ")"});
   }
   return Node(kBoolean, {Expr(left, scope, depth - 1), choice_.Of(kOperators),
                          Expr(right, scope, depth - 1)});

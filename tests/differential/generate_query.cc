@@ -267,10 +267,17 @@ Sql QueryGenerator::DistinctOn(const Types& types, int depth) {
 }
 
 Sql QueryGenerator::SetOperation(const Types& types, int depth) {
-  return {
-      Sql::kQuery,
-      {"(", Query(types, {}, depth - 1), ") ", choice_.Of(Texts{"UNION", "INTERSECT", "EXCEPT"}),
-       Optional({" ALL"}), " (", Query(types, {}, depth - 1), ")"}};
+  Sql other = Query(types, {}, depth - 1);
+  if (choice_.Chance(30)) {
+    std::vector<Sql> items;
+    for (const SqlType type : types) items.push_back(NarrowerArm(type, {}));
+    other = {Sql::kQuery, {choice_.Chance(50) ? "SELECT " : "VALUES (", Sql(0, items, ", ")}};
+    if (other.parts[0].ToString() == "VALUES (") other.parts.emplace_back(")");
+  }
+  Sql first = Query(types, {}, depth - 1);
+  const Sql operation(
+      0, {choice_.Of(Texts{"UNION", "INTERSECT", "EXCEPT"}), Optional({" ALL"}), " ("});
+  return {Sql::kQuery, {"(", std::move(first), ") ", operation, std::move(other), ")"}};
 }
 
 // Counts to 4 in its first column, so that it ends.

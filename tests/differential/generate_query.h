@@ -41,6 +41,8 @@ class QueryGenerator {
   Sql Leaf(SqlType type, const Scope& scope);    // a name, or seldom a literal
   Sql Column(SqlType type, const Scope& scope);  // a name; a literal where there is none
   Sql Selecting(SqlType type, const Scope& scope, int depth);  // CASE, COALESCE and their like
+  // A name or literal whose type becomes this one beside one of it.
+  Sql NarrowerArm(SqlType type, const Scope& scope);
   Sql IntegerExpr(SqlType type, const Scope& scope, int depth);
   Sql FloatExpr(SqlType type, const Scope& scope, int depth);
   Sql DecimalExpr(const Scope& scope, int depth);

@@ -12,7 +12,17 @@ using Texts = std::vector<std::string>;
 Sql QueryGenerator::TextExpr(const Scope& scope, int depth) {
   const auto sub = [&] { return Expr(kText, scope, depth - 1); };
   const auto number = [&](int low, int high) { return std::to_string(choice_.Between(low, high)); };
-  switch (choice_.Below(12)) {
+  switch (choice_.Below(15)) {
+    case 11:
+      return Node(kText, {"overlay(", sub(), " PLACING ", sub(), " FROM ", number(1, 3),
+                          Optional({" FOR ", number(-1, 3)}), ")"});
+    case 12:
+      return Node(kText,
+                  {"concat_ws(", sub(), ", ", List({sub(), Leaf(kInteger, scope), sub()}), ")"});
+    case 13:
+      if (choice_.Chance(50)) return Node(kText, {"quote_literal(", sub(), ")"});
+      return Node(kText, {choice_.Chance(50) ? "to_hex(" : "concat(",
+                          Expr(choice_.Of(Types{kInteger, kBigInt}), scope, depth - 1), ")"});
     case 0:
       return Node(kText, {sub(), " || ", sub()});
     case 1:
@@ -83,7 +93,13 @@ Sql QueryGenerator::DateExpr(const Scope& scope, int depth) {
 }
 
 Sql QueryGenerator::TimestampExpr(const Scope& scope, int depth) {
-  switch (choice_.Below(4)) {
+  switch (choice_.Below(5)) {
+    case 2:
+      return Node(
+          kTimestamp,
+          {"date_bin(", choice_.Of(Texts{"'7 days'", "'1:30'", "'0.25 s'"}), ", ",
+           Expr(kTimestamp, scope, depth - 1),
+           choice_.Of(Texts{", TIMESTAMP '2000-01-01')", ", TIMESTAMP '2002-05-06 07:08:09')"})});
     case 0:
       return Cast(Expr(kDate, scope, depth - 1), kTimestamp);
     case 1:
@@ -104,7 +120,9 @@ Sql QueryGenerator::IntervalExpr(const Scope& scope, int depth) {
     case 0:
       return Node(kInterval, {sub(), choice_.Chance(50) ? " + " : " - ", sub()});
     case 1:
-      return Node(kInterval, {"- (", sub(), ")"});
+      return Node(kInterval,
+                  {choice_.Of(Texts{"- (", "justify_hours(", "justify_days(", "justify_interval("}),
+                   sub(), ")"});
     case 2:
       return Node(kInterval, {sub(), choice_.Of(Texts{" * 2", " * 0.5", " * (-1.25)", " / 4"})});
     case 3:

@@ -9,17 +9,29 @@ const Texts kDirections = {"", " DESC", " NULLS FIRST", " DESC NULLS LAST"};
 
 }  // namespace
 
-// Bounds in an order that SQL allows; offsets of RANGE are of the key's type.
+// Bounds in an order that SQL allows; offsets of RANGE are distances along the key.
 Sql QueryGenerator::Frame(SqlType key, bool one_key) {
   Texts modes = {"ROWS", "GROUPS"};
-  const bool moves =
-      key == kSmallInt || key == kInteger || key == kBigInt || key == kReal || key == kDouble;
-  if (one_key && moves) modes.emplace_back("RANGE");
+  if (one_key && key != kText && key != kBoolean) modes.emplace_back("RANGE");
   const std::string mode = choice_.Of(modes);
-  const bool fraction = mode == "RANGE" && (key == kDouble || key == kReal);
+  const auto distance = [&]() -> std::string {
+    switch (key) {
+      case kReal:
+      case kDouble:
+        return choice_.Of(Texts{"0.5", "2", "10.25"});
+      case kDecimal:
+        return choice_.Of(Texts{"0", "0.25", "1.50", "3", "1000"});
+      case kDate:
+      case kTimestamp:
+      case kInterval:
+        return choice_.Of(Texts{"INTERVAL '0'", "INTERVAL '1 day'", "INTERVAL '1 mon'",
+                                "'1 year -3 days'", "INTERVAL '12:00'", "INTERVAL '30 years'"});
+      default:
+        return choice_.Of(Texts{"0", "1", "2", "5"});
+    }
+  };
   const auto bound = [&](int place) -> std::string {
-    const std::string offset =
-        fraction ? choice_.Of(Texts{"0.5", "2", "10.25"}) : choice_.Of(Texts{"0", "1", "2", "5"});
+    const std::string offset = mode == "RANGE" ? distance() : choice_.Of(Texts{"0", "1", "2", "5"});
     switch (place) {
       case 0:
         return "UNBOUNDED PRECEDING";
