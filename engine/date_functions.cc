@@ -11,10 +11,10 @@
 namespace adjoin {
 namespace {
 
-// PostgreSQL's limits: from the first Julian day on, below these years.
+// PostgreSQL's limits: from the first Julian day on, below this year. Its timestamps count from
+// 2000 and end in 294276; of those that count from 1970, 64 bits end in 294247.
 constexpr int64_t kFirstDay = -2440588;  // 4714-11-24 BC
 constexpr CivilDay kEndOfDates = {5874898, 1, 1};
-constexpr CivilDay kEndOfTimestamps = {294277, 1, 1};
 
 absl::Status OutOfRange(std::string_view type) {
   return SqlError(sqlstate::kDateTimeOutOfRange, std::string(type) + " out of range");
@@ -22,8 +22,7 @@ absl::Status OutOfRange(std::string_view type) {
 
 absl::StatusOr<Timestamp> CheckedTimestamp(__int128 microseconds) {
   const __int128 first = __int128{kFirstDay} * kMicrosecondsPerDay;
-  const __int128 end = __int128{DaysFromCivil(kEndOfTimestamps)} * kMicrosecondsPerDay;
-  if (microseconds < first || microseconds >= end) return OutOfRange("timestamp");
+  if (microseconds < first || microseconds >= Timestamp::kInfinity) return OutOfRange("timestamp");
   return Timestamp{static_cast<int64_t>(microseconds)};
 }
 
@@ -187,6 +186,83 @@ absl::StatusOr<Interval> Multiply(Interval a, double factor) {
 absl::StatusOr<Interval> Divide(Interval a, double divisor) {
   if (divisor == 0) return SqlError(sqlstate::kDivisionByZero, "division by zero");
   return Scaled(a, [divisor](double part) { return part / divisor; });
+}
+
+namespace {
+
+constexpr int64_t kDaysPerMonth = 30;  // of justify_days
+
+// `high` and `low`, `size` of which are a high, with one sign.
+void AlignSigns(int64_t& high, int64_t& low, int64_t size, int64_t lower = 0) {
+  if (high > 0 && (low < 0 || (low == 0 && lower < 0))) {
+    low += size, --high;
+  } else if (high < 0 && (low > 0 || (low == 0 && lower > 0))) {
+    low -= size, ++high;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Interval> JustifyHours(Interval a) {
+  int64_t days = a.days + a.microseconds / kMicrosecondsPerDay;
+  int64_t time = a.microseconds % kMicrosecondsPerDay;
+  AlignSigns(days, time, kMicrosecondsPerDay);
+  return CheckedInterval(time, days, a.months);
+}
+
+absl::StatusOr<Interval> JustifyDays(Interval a) {
+  int64_t months = a.months + a.days / kDaysPerMonth;
+  int64_t days = a.days % kDaysPerMonth;
+  AlignSigns(months, days, kDaysPerMonth);
+  return CheckedInterval(a.microseconds, days, months);
+}
+
+absl::StatusOr<Interval> Justify(Interval a) {
+  int64_t days = a.days + a.microseconds / kMicrosecondsPerDay;
+  int64_t time = a.microseconds % kMicrosecondsPerDay;
+  int64_t months = a.months + days / kDaysPerMonth;
+  days %= kDaysPerMonth;
+  AlignSigns(months, days, kDaysPerMonth, time);
+  AlignSigns(days, time, kMicrosecondsPerDay);
+  return CheckedInterval(time, days, months);
+}
+
+absl::StatusOr<Timestamp> Bin(Interval stride, Timestamp timestamp, Timestamp origin) {
+  if (!timestamp.is_finite()) return timestamp;
+  if (!origin.is_finite()) return SqlError(sqlstate::kDateTimeOutOfRange, "origin out of range");
+  if (stride.months != 0) {
+    return SqlError(sqlstate::kFeatureNotSupported,
+                    "timestamps cannot be binned into intervals containing months or years");
+  }
+  const __int128 step = stride.span();
+  if (step <= 0) return SqlError(sqlstate::kDateTimeOutOfRange, "stride must be greater than zero");
+  const __int128 distance = __int128{timestamp.microseconds} - origin.microseconds;
+  const __int128 rest = distance % step;
+  return CheckedTimestamp(timestamp.microseconds - rest - (rest < 0 ? step : 0));
+}
+
+absl::StatusOr<int64_t> SeriesSize(Timestamp start, Timestamp stop, Interval step) {
+  const __int128 span = step.span();
+  if (span == 0) return SqlError(sqlstate::kInvalidParameterValue, "step size cannot equal zero");
+  if (!start.is_finite() || !stop.is_finite()) return OutOfRange("timestamp");
+  if (step.months == 0) {
+    const __int128 whole = (__int128{stop.microseconds} - start.microseconds) / span;
+    const bool none = span > 0 ? stop < start : start < stop;
+    return none ? 0 : static_cast<int64_t>(whole) + 1;
+  }
+  int64_t size = 0;
+  for (; span > 0 ? start <= stop : stop <= start; ++size) {
+    ADJOIN_ASSIGN_OR_RETURN(start, AddInterval(start, step));
+  }
+  return size;
+}
+
+absl::StatusOr<Timestamp> SeriesAt(Timestamp start, Interval step, int64_t n) {
+  if (step.months == 0) return CheckedTimestamp(start.microseconds + step.span() * n);
+  for (; n > 0; --n) {
+    ADJOIN_ASSIGN_OR_RETURN(start, AddInterval(start, step));
+  }
+  return start;
 }
 
 }  // namespace adjoin

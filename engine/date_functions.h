@@ -38,6 +38,18 @@ absl::StatusOr<Interval> Negate(Interval a);
 absl::StatusOr<Interval> Multiply(Interval a, double factor);
 absl::StatusOr<Interval> Divide(Interval a, double divisor);  // 22012 for 0
 
+// The same interval with 24 hours made a day, 30 days a month, or both; its parts of one sign.
+absl::StatusOr<Interval> JustifyHours(Interval a);
+absl::StatusOr<Interval> JustifyDays(Interval a);
+absl::StatusOr<Interval> Justify(Interval a);
+// date_bin: the start of the stride, counted from the origin, that the timestamp is in. Errors:
+// 0A000 for months, 22008 for a stride that is not positive.
+absl::StatusOr<Timestamp> Bin(Interval stride, Timestamp timestamp, Timestamp origin);
+// generate_series(start, stop, step): how many there are, and number `n`, from 0; each is a step
+// after the one before, so that 31 January goes on at the 28th. Errors: 22023 for a step of 0.
+absl::StatusOr<int64_t> SeriesSize(Timestamp start, Timestamp stop, Interval step);
+absl::StatusOr<Timestamp> SeriesAt(Timestamp start, Interval step, int64_t n);
+
 // A field of EXTRACT or date_trunc by its name, in any case.
 struct DateField {
   DateField() = default;

@@ -189,6 +189,13 @@ absl::StatusOr<Decimal> Remainder(Decimal a, Decimal b) {
   return Fitted(WithSign(rest, a.coefficient() < 0), scale);
 }
 
+absl::StatusOr<Decimal> WholeQuotient(Decimal a, Decimal b) {
+  ADJOIN_ASSIGN_OR_RETURN(const Decimal rest, Remainder(a, b));
+  ADJOIN_ASSIGN_OR_RETURN(const Decimal multiple, Subtract(a, rest));
+  ADJOIN_ASSIGN_OR_RETURN(const Decimal quotient, Divide(multiple, b));
+  return Round(quotient, 0);
+}
+
 Decimal Negate(Decimal a) { return Decimal::Of(-a.coefficient(), a.scale()); }
 Decimal Absolute(Decimal a) { return a.coefficient() < 0 ? Negate(a) : a; }
 Decimal Sign(Decimal a) {

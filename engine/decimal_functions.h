@@ -26,6 +26,8 @@ absl::StatusOr<Decimal> Multiply(Decimal a, Decimal b);
 absl::StatusOr<Decimal> Divide(Decimal a, Decimal b);
 // Of the sign of `a`. Errors: 22012.
 absl::StatusOr<Decimal> Remainder(Decimal a, Decimal b);
+// div(): the quotient's whole part. Errors: 22012.
+absl::StatusOr<Decimal> WholeQuotient(Decimal a, Decimal b);
 Decimal Negate(Decimal a);
 Decimal Absolute(Decimal a);
 Decimal Sign(Decimal a);

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
+#include "engine/text.h"
 
 namespace adjoin::text {
 namespace {
@@ -250,6 +251,30 @@ absl::StatusOr<std::string_view> SplitPart(std::string_view s, std::string_view 
   const int64_t from_left = fields + n + 1;
   if (from_left < 1) return std::string_view();
   return SplitPart(s, delimiter, static_cast<int32_t>(from_left));
+}
+
+absl::StatusOr<std::string_view> OverlayHead(BatchArena& arena, std::string_view s,
+                                             std::string_view part, int32_t start) {
+  if (start <= 0)
+    return SqlError(sqlstate::kSubstringError, "negative substring length not allowed");
+  return Concat(arena, s.substr(0, ByteOf(s, int64_t{start} - 1)), part);
+}
+
+std::string_view Hex(BatchArena& arena, uint64_t value) {
+  Writer out(arena, 16);
+  out.Append(ToStd(absl::StrCat(absl::Hex(value))));
+  return out.text();
+}
+
+std::string_view Quoted(BatchArena& arena, std::string_view s) {
+  Writer out(arena, 2 * s.size() + 3);
+  out.Append(Has(s, "\\") ? "E'" : "'");
+  for (const char& c : s) {
+    if (c == '\'' || c == '\\') out.Append({&c, 1});
+    out.Append({&c, 1});
+  }
+  out.Append("'");
+  return out.text();
 }
 
 int32_t CodePoint(std::string_view s) {

@@ -45,6 +45,13 @@ int32_t Position(std::string_view s, std::string_view part);
 // The field number `n` between delimiters, counted from the end where negative. Error: 22023 for 0.
 absl::StatusOr<std::string_view> SplitPart(std::string_view s, std::string_view delimiter,
                                            int32_t n);
+// The first part of overlay(): what is before the character at `start`, then `part`. Error: 22011
+// where start is not positive.
+absl::StatusOr<std::string_view> OverlayHead(BatchArena& arena, std::string_view s,
+                                             std::string_view part, int32_t start);
+std::string_view Hex(BatchArena& arena, uint64_t value);
+// As a literal of SQL.
+std::string_view Quoted(BatchArena& arena, std::string_view s);
 int32_t CodePoint(std::string_view s);  // of the first character; 0 for none
 absl::StatusOr<std::string_view> Character(BatchArena& arena, int32_t code_point);
 

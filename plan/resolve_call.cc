@@ -1,6 +1,8 @@
 // SQL's typing of calls: which function a name means on typed arguments.
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,6 +62,14 @@ TypeId PromoteNumeric(TypeId a, TypeId b) {
   if (IsInteger(a) && IsInteger(b)) return std::max(a, b);
   if (!IsFloat(a) && !IsFloat(b)) return TypeId::kDecimal;
   return TypeId::kFloat64;  // as PostgreSQL: real with anything else is double precision
+}
+
+// The type of values of both, as select_common_type finds it: unasked casts go one way along these.
+TypeId WiderNumeric(TypeId a, TypeId b) {
+  constexpr TypeId kNarrowFirst[] = {TypeId::kInt16,   TypeId::kInt32,   TypeId::kInt64,
+                                     TypeId::kDecimal, TypeId::kFloat32, TypeId::kFloat64};
+  const auto place = [&](TypeId t) { return std::ranges::find(kNarrowFirst, t); };
+  return place(a) < place(b) ? b : a;
 }
 
 // The common type of numeric operands; REAL where the only others are weak and that is asked for.
@@ -171,7 +181,7 @@ absl::StatusOr<ExprRef> ResolveSelecting(const ScalarFunction& f, Args args, boo
   if (operands.empty()) operands.push_back(args[values[0]]), types.push_back(args[values[0]]->type);
   const std::string construct = absl::AsciiStrToUpper(ToAbsl(f.name));
   TypeId type;
-  if (AllNumeric(operands)) {
+  if (AllNumeric(operands) && (weak || f.null_rule == NullRule::kNullIf)) {
     type = PromoteAll(operands, weak);
   } else {
     ADJOIN_ASSIGN_OR_RETURN(type, CommonType(types, construct));
@@ -219,21 +229,56 @@ bool Contains(std::initializer_list<std::string_view> names, std::string_view na
   return false;
 }
 
-// concat(a, b, ...): || of the texts of what is not NULL.
-absl::StatusOr<ExprRef> ResolveConcat(const Args& args) {
-  const ExprRef empty = ConstantExpr(Value::Text(""), TypeId::kText);
-  ExprRef out;
+ExprRef TextConst(std::string_view text) {
+  return ConstantExpr(Value::Text(std::string(text)), TypeId::kText);
+}
+
+// || of the texts, after `separator` where there is one, of what is not NULL.
+absl::StatusOr<ExprRef> Concatenated(const ExprRef& separator, std::span<const ExprRef> args) {
+  ExprRef out = TextConst("");
   for (const ExprRef& a : args) {
-    if (a->type == TypeId::kBool)
-      return SqlError(sqlstate::kFeatureNotSupported, "concat of a boolean is not supported");
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef text, ResolveCast(a, TypeId::kText));
-    text = CallNamed("coalesce", {std::move(text), empty}, TypeId::kText);
-    if (out != nullptr) {
-      ADJOIN_ASSIGN_OR_RETURN(text, ResolveCall("||", {out, std::move(text)}));
+    ExprRef text;
+    if (a->type == TypeId::kBool) {
+      const ExprRef no = CallNamed("not", {a}, TypeId::kBool);
+      text = CaseExpr({a, TextConst("t"), no, TextConst("f"), NullExpr(TypeId::kText)});
+    } else {
+      ADJOIN_ASSIGN_OR_RETURN(text, ResolveCast(a, TypeId::kText));
     }
-    out = std::move(text);
+    if (separator != nullptr) {
+      ADJOIN_ASSIGN_OR_RETURN(text, ResolveCall("||", {separator, std::move(text)}));
+    }
+    text = CallNamed("coalesce", {std::move(text), TextConst("")}, TypeId::kText);
+    ADJOIN_ASSIGN_OR_RETURN(out, ResolveCall("||", {out, std::move(text)}));
   }
   return out;
+}
+
+// concat_ws(separator, a, b, ...): what stands after the first separator.
+absl::StatusOr<ExprRef> ResolveConcatWs(const Args& args) {
+  ADJOIN_ASSIGN_OR_RETURN(const ExprRef all, Concatenated(args[0], std::span(args).subspan(1)));
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef length, ResolveCall("length", {args[0]}));
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef first,
+                          ResolveCall("+", {length, ConstantExpr(Value::Int(1), TypeId::kInt32)}));
+  return ResolveCall("substring", {all, std::move(first)});
+}
+
+// overlay(s, part, start, count): the characters from start on, as many as `part` has where count
+// is left out, are replaced.
+absl::StatusOr<ExprRef> ResolveOverlay(Args args) {
+  if (args.size() == 3) {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef length, ResolveCall("length", {args[1]}));
+    args.push_back(std::move(length));
+  }
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef head, ResolveCall("overlay_head", {args[0], args[1], args[2]}));
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef end, ResolveCall("+", {args[2], args[3]}));
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef tail, ResolveCall("substring", {args[0], std::move(end)}));
+  return ResolveCall("||", {std::move(head), std::move(tail)});
+}
+
+bool TakesOverlay(const Args& args) {
+  const auto is = [&](size_t i, TypeId type) { return args[i]->type == type; };
+  return (args.size() == 3 || args.size() == 4) && is(0, TypeId::kText) && is(1, TypeId::kText) &&
+         is(2, TypeId::kInt32) && (args.size() == 3 || is(3, TypeId::kInt32));
 }
 
 // Functions that are only another spelling: degrees(x) is x * (180 / pi).
@@ -256,7 +301,10 @@ absl::StatusOr<ExprRef> ResolveSpelling(std::string_view name, const Args& args,
     return ResolveCall("/", {value, base}, weak);
   }
   if (name == "mod" && args.size() == 2) return ResolveCall("%", args, weak);
-  if (name == "concat" && !args.empty()) return ResolveConcat(args);
+  if (name == "concat" && !args.empty()) return Concatenated(nullptr, args);
+  if (name == "concat_ws" && args.size() > 1 && args[0]->type == TypeId::kText)
+    return ResolveConcatWs(args);
+  if (name == "overlay" && TakesOverlay(args)) return ResolveOverlay(args);
   return ExprRef();
 }
 
@@ -345,7 +393,7 @@ absl::StatusOr<TypeId> CommonType(std::span<const TypeId> types, std::string_vie
   TypeId type = types[0];
   for (TypeId t : types) {
     if (IsNumeric(type) && IsNumeric(t)) {
-      type = PromoteNumeric(type, t);
+      type = WiderNumeric(type, t);
     } else if (const std::optional<TypeId> moment = TemporalType(type, t)) {
       type = *moment;
     } else if (type != t) {

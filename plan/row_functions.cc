@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "engine/date_functions.h"
@@ -92,6 +94,44 @@ absl::StatusOr<T> NarrowIntegerOf(Decimal value) {
                   sizeof(T) == 2 ? "smallint out of range" : "integer out of range");
 }
 
+// Of a and 0 it is a; never negative. Unsigned, as the least integer has no opposite.
+template <typename T>
+absl::StatusOr<T> CommonDivisor(T a, T b) {
+  const auto magnitude = [](T v) {
+    return v < 0 ? uint64_t{0} - static_cast<uint64_t>(int64_t{v}) : static_cast<uint64_t>(v);
+  };
+  const uint64_t divisor = std::gcd(magnitude(a), magnitude(b));
+  if (std::in_range<T>(divisor)) return static_cast<T>(divisor);
+  return SqlError(sqlstate::kNumericOutOfRange,
+                  sizeof(T) == 4 ? "integer out of range" : "bigint out of range");
+}
+template <typename T>
+absl::StatusOr<T> CommonMultiple(T a, T b) {
+  if (a == 0 || b == 0) return T{0};
+  const auto magnitude = [](T v) { return v < 0 ? -__int128{v} : __int128{v}; };
+  ADJOIN_ASSIGN_OR_RETURN(const T divisor, CommonDivisor(a, b));
+  const __int128 multiple = magnitude(a) / divisor * magnitude(b);
+  if (multiple <= std::numeric_limits<T>::max()) return static_cast<T>(multiple);
+  return SqlError(sqlstate::kNumericOutOfRange,
+                  sizeof(T) == 4 ? "integer out of range" : "bigint out of range");
+}
+
+// generate_series of NUMERIC, as of timestamps (engine/date_functions.h).
+absl::StatusOr<int64_t> DecimalSeriesSize(Decimal start, Decimal stop, Decimal step) {
+  if (step.coefficient() == 0)
+    return SqlError(sqlstate::kInvalidParameterValue, "step size cannot equal zero");
+  if (step.coefficient() > 0 ? stop < start : start < stop) return 0;
+  ADJOIN_ASSIGN_OR_RETURN(const Decimal distance, decimal::Subtract(stop, start));
+  ADJOIN_ASSIGN_OR_RETURN(const Decimal steps, decimal::WholeQuotient(distance, step));
+  ADJOIN_ASSIGN_OR_RETURN(const int64_t whole, decimal::IntegerOf(steps));
+  return whole + 1;
+}
+absl::StatusOr<Decimal> DecimalSeriesAt(Decimal start, Decimal step, int64_t n) {
+  if (n == 0) return start;  // with its own scale
+  ADJOIN_ASSIGN_OR_RETURN(const Decimal distance, decimal::Multiply(step, decimal::FromInteger(n)));
+  return decimal::Add(start, distance);
+}
+
 constexpr ScalarFunction Row(Text name, const RowFunction& function, bool infix = false) {
   return {name,    NullRule::kRows, ScalarOp::kCount, DerivativeKind::kNone,
           nullptr, infix,           &function};
@@ -139,6 +179,10 @@ const ScalarFunction kFunctions[] = {
     Row<text::SplitPart>("split_part"),
     Row<+[](Text s, Text prefix) { return s.starts_with(prefix); }>("starts_with"),
     Row<+[](Text s, Text prefix) { return s.starts_with(prefix); }>("^@", true),
+    Row<text::OverlayHead>("overlay_head"),
+    Row<+[](BatchArena& a, int32_t v) { return text::Hex(a, static_cast<uint32_t>(v)); }>("to_hex"),
+    Row<+[](BatchArena& a, int64_t v) { return text::Hex(a, static_cast<uint64_t>(v)); }>("to_hex"),
+    Row<text::Quoted>("quote_literal"),
     Row<text::CodePoint>("ascii"),
     Row<text::Character>("chr"),
     // Of one type first: beside a quoted literal PostgreSQL takes that.
@@ -165,6 +209,15 @@ const ScalarFunction kFunctions[] = {
     Row<Age>("age"),
     Row<+[](Date d) { return d.is_finite(); }>("isfinite"),
     Row<+[](Timestamp t) { return t.is_finite(); }>("isfinite"),
+    Row<+[](Interval) { return true; }>("isfinite"),
+    Row<JustifyHours>("justify_hours"),
+    Row<JustifyDays>("justify_days"),
+    Row<Justify>("justify_interval"),
+    Row<Bin>("date_bin"),
+    Row<SeriesSize>("series_size"),
+    Row<SeriesAt>("series_at"),
+    Row<DecimalSeriesSize>("series_size"),
+    Row<DecimalSeriesAt>("series_at"),
     Row("extract", kExtract<Date>),
     Row("extract", kExtract<Timestamp>),
     Row("extract", kExtract<Interval>),
@@ -178,6 +231,14 @@ const ScalarFunction kFunctions[] = {
     Row("*", kOfDecimals<decimal::QuickMultiply, decimal::Multiply>, true),
     Row<decimal::Divide>("/", true),
     Row<decimal::Remainder>("%", true),
+    Row<decimal::WholeQuotient>("div"),
+    Row<CommonDivisor<int32_t>>("gcd"),
+    Row<CommonDivisor<int64_t>>("gcd"),
+    Row<CommonMultiple<int32_t>>("lcm"),
+    Row<CommonMultiple<int64_t>>("lcm"),
+    Row<+[](Decimal a) { return a.scale(); }>("scale"),
+    Row<+[](Decimal a) { return Normalized(a).scale(); }>("min_scale"),
+    Row<Normalized>("trim_scale"),
     Row<decimal::Negate>("-"),
     Row<decimal::Absolute>("abs"),
     Row<decimal::Sign>("sign"),

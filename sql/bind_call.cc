@@ -25,19 +25,30 @@ constexpr std::string_view kLacking[] = {
     "bit_xor",
     "json_agg",
     "jsonb_agg",
-    "ntile",
-    "percent_rank",
-    "cume_dist",
-    "nth_value",
     "random",
     "setseed",
     "now",
     "clock_timestamp",
     "statement_timestamp",
-    "overlay",
-    "concat_ws",
     "regexp_replace",
     "regexp_matches",
+    "regexp_match",
+    "regexp_count",
+    "regexp_like",
+    "regexp_substr",
+    "regexp_instr",
+    "regexp_split_to_array",
+    "regexp_split_to_table",
+    "string_to_array",
+    "array_to_string",
+    "md5",
+    "encode",
+    "decode",
+    "quote_ident",
+    "make_interval",
+    "make_timestamp",
+    "to_timestamp",
+    "overlaps",
     "format",
     "to_char",
     "to_number",
@@ -45,10 +56,7 @@ constexpr std::string_view kLacking[] = {
     "generate_series",
     "unnest",
     "width_bucket",
-    "gcd",
-    "lcm",
     "factorial",
-    "div",
     "sind",
     "cosd",
     "tand",
@@ -85,7 +93,7 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
       std::all_of(args.begin(), args.end(), [](const Typed& t) { return t.unknown; });
   const bool of_rows = IsRowFunction(name) && FindFunction(name) == nullptr;
   for (Typed& arg : args) {
-    if (!all_open || of_rows || name == "concat" || name == "stop_gradient") break;
+    if (!all_open || of_rows || IsTextSpelling(name) || name == "stop_gradient") break;
     ADJOIN_ASSIGN_OR_RETURN(arg.expr, Coerce(state, arg, TypeId::kFloat64));
     arg.unknown = false;
   }
@@ -93,6 +101,10 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
 }
 
 }  // namespace
+
+bool IsTextSpelling(std::string_view name) {
+  return name == "concat" || name == "concat_ws" || name == "overlay";
+}
 
 absl::Status NoSuchFunction(BindState& state, std::string_view name, const std::vector<Typed>& args,
                             int location) {

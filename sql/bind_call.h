@@ -17,4 +17,7 @@ absl::StatusOr<ExprRef> BindCall(BindState& state, const Json& body, const Conte
 absl::Status NoSuchFunction(BindState& state, std::string_view name, const std::vector<Typed>& args,
                             int location);
 
+// Functions of text that are other calls (plan/resolve_call.cc): what is open is TEXT there.
+bool IsTextSpelling(std::string_view name);
+
 }  // namespace adjoin

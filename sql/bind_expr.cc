@@ -108,8 +108,8 @@ ExprRef AsWritten(const BindState& state, const ExprRef& expr) {
   return integer || (IsNullConstant(*expr) && !IsFloat(expr->type)) ? expr : nullptr;
 }
 
-// The call on literals as they are written; null where others take part, or nothing of NUMERIC
-// comes out.
+// The call on literals as they are written; null where others take part, or none of them is a
+// NUMERIC.
 ExprRef ExactCall(const BindState& state, std::string_view name, std::vector<ExprRef> args) {
   bool any = false;
   for (ExprRef& arg : args) {
@@ -119,7 +119,37 @@ ExprRef ExactCall(const BindState& state, std::string_view name, std::vector<Exp
   }
   if (!any) return nullptr;
   absl::StatusOr<ExprRef> call = ResolveCall(name, std::move(args));
-  return call.ok() && (*call)->type == TypeId::kDecimal ? *std::move(call) : nullptr;
+  return call.ok() ? *std::move(call) : nullptr;
+}
+
+// A call that gives one of `values`, each but an ELSE after its condition where there are any, in
+// their common type; errors about that come in the order of `compared`. Of literals alone it is one
+// too.
+absl::StatusOr<ExprRef> Select(BindState& state, std::string_view name, std::string_view construct,
+                               const std::vector<ExprRef>& conditions,
+                               const std::vector<Typed>& values, const std::vector<Typed>& compared,
+                               int location) {
+  ADJOIN_ASSIGN_OR_RETURN(const CommonTyping common, CommonTypeOf(state, compared, construct));
+  std::vector<ExprRef> args, written;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i < conditions.size()) args.push_back(conditions[i]), written.push_back(conditions[i]);
+    ExprRef value = values[i].expr;
+    written.push_back(AsWritten(state, value));
+    // Under weak promotion what a literal beside REAL is is found by the call.
+    const bool weak = state.options.weak_real && IsFloat(common.type);
+    if (values[i].unknown || !weak) {
+      ADJOIN_ASSIGN_OR_RETURN(value, Coerce(state, values[i], common.type));
+    }
+    args.push_back(std::move(value));
+  }
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef out,
+                          state.At(ResolveCall(name, args, state.options.weak_real), location));
+  const bool all_written = std::ranges::find(written, nullptr) == written.end();
+  if (common.written && all_written) {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef exact, ResolveCall(name, std::move(written)));
+    state.NoteExact(out, std::move(exact));
+  }
+  return out;
 }
 
 // CASE x WHEN v ... tests x = v; CASE WHEN c ... tests c.
@@ -152,45 +182,17 @@ absl::StatusOr<ExprRef> BindCase(BindState& state, const Json& body, const Conte
   std::vector<Typed> else_first = values;  // the order in which PostgreSQL compares them
   if (Has(body, "defresult"))
     std::rotate(else_first.begin(), else_first.end() - 1, else_first.end());
-  ADJOIN_ASSIGN_OR_RETURN(const TypeId type, CommonTypeOf(state, else_first, "CASE"));
-  std::vector<ExprRef> args, written;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i < conditions.size()) args.push_back(conditions[i]);
-    written.push_back(AsWritten(state, values[i].expr));
-    if (values[i].unknown || type == TypeId::kDecimal) {
-      ADJOIN_ASSIGN_OR_RETURN(values[i].expr, Coerce(state, values[i], type));
-    }
-    args.push_back(values[i].expr);
-  }
-  ADJOIN_ASSIGN_OR_RETURN(
-      ExprRef out, state.At(ResolveCall("case", args, state.options.weak_real), LocationOf(body)));
-  const bool all_written =
-      std::ranges::all_of(written, [](const ExprRef& v) { return v != nullptr; });
-  if (out->type == TypeId::kFloat64 && all_written) {
-    for (size_t i = 0; i < values.size(); ++i)
-      args[i < conditions.size() ? 2 * i + 1 : 2 * i] = written[i];
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef exact, ResolveCall("case", std::move(args)));
-    state.NoteExact(out, std::move(exact));
-  }
-  return out;
+  return Select(state, "case", "CASE", std::move(conditions), std::move(values), else_first,
+                LocationOf(body));
 }
 
 // COALESCE, GREATEST, LEAST.
 absl::StatusOr<ExprRef> BindSelecting(BindState& state, std::string_view name,
                                       std::string_view construct, const Json& body,
                                       const Context& context) {
-  ADJOIN_ASSIGN_OR_RETURN(std::vector<Typed> values,
+  ADJOIN_ASSIGN_OR_RETURN(const std::vector<Typed> values,
                           BindList(state, ListOf(body, "args"), context));
-  ADJOIN_ASSIGN_OR_RETURN(const TypeId type, CommonTypeOf(state, values, construct));
-  std::vector<ExprRef> args;
-  for (const Typed& value : values) {
-    ExprRef arg = value.expr;
-    if (value.unknown || type == TypeId::kDecimal) {
-      ADJOIN_ASSIGN_OR_RETURN(arg, Coerce(state, value, type));
-    }
-    args.push_back(std::move(arg));
-  }
-  return state.At(ResolveCall(name, std::move(args), state.options.weak_real), LocationOf(body));
+  return Select(state, name, construct, {}, values, values, LocationOf(body));
 }
 
 // INTERVAL '1' YEAR: the fields say what the text means.
@@ -307,8 +309,8 @@ absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
   for (const Typed& arg : args)
     types.push_back(arg.unknown ? std::nullopt : std::optional<TypeId>(arg.expr->type));
   const ScalarFunction* rows = FindRowFunction(name, types);
-  const bool textual =
-      name == "||" || name == "concat" || (IsRowFunction(name) && FindFunction(name) == nullptr);
+  const bool textual = name == "||" || IsTextSpelling(name) ||
+                       (IsRowFunction(name) && FindFunction(name) == nullptr);
   if (textual) known = TypeId::kText;
   std::vector<ExprRef> exprs;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -323,24 +325,33 @@ absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
   absl::StatusOr<ExprRef> call = ResolveCall(name, std::move(exprs), state.options.weak_real);
   // round(2.5, 1): of NUMERIC alone.
   if (!call.ok()) return exact != nullptr ? exact : state.At(std::move(call), location);
-  if (exact != nullptr && (*call)->type == TypeId::kFloat64) state.NoteExact(*call, exact);
+  const bool is_number = exact != nullptr && exact->type == TypeId::kDecimal;
+  if (is_number && (*call)->type == TypeId::kFloat64) state.NoteExact(*call, exact);
   return call;
 }
 
-absl::StatusOr<TypeId> CommonTypeOf(BindState& state, const std::vector<Typed>& values,
-                                    std::string_view construct) {
+absl::StatusOr<CommonTyping> CommonTypeOf(BindState& state, const std::vector<Typed>& values,
+                                          std::string_view construct) {
+  CommonTyping out{TypeId::kText};
   std::vector<TypeId> types;
-  const bool any_numeric = std::ranges::any_of(
-      values, [](const Typed& v) { return !v.unknown && v.expr->type == TypeId::kDecimal; });
+  bool any_written = false, any_numeric = false;
   for (const Typed& value : values) {
     if (value.unknown) continue;
-    const bool written = any_numeric && state.ExactOf(value.expr) != nullptr;
+    const bool written = state.ExactOf(value.expr) != nullptr;
+    any_written |= written;
+    any_numeric |= value.expr->type == TypeId::kDecimal;
     types.push_back(written ? TypeId::kDecimal : value.expr->type);
-    if (absl::StatusOr<TypeId> type = CommonType(types, construct); !type.ok()) {
-      return state.At(std::move(type).status(), value.location);
-    }
+    ADJOIN_ASSIGN_OR_RETURN(out.type, state.At(CommonType(types, construct), value.location));
   }
-  return types.empty() ? absl::StatusOr<TypeId>(TypeId::kText) : CommonType(types, construct);
+  out.open = types.empty();
+  out.written = any_written && !any_numeric && out.type == TypeId::kDecimal;
+  if (out.written) out.type = TypeId::kFloat64;
+  return out;
+}
+
+bool TakesType(bool open, bool written, std::optional<TypeId> wanted) {
+  return wanted.has_value() &&
+         (open || (written && (*wanted == TypeId::kDecimal || *wanted == TypeId::kFloat32)));
 }
 
 ExprRef Combine(std::string_view name, const std::vector<ExprRef>& conditions) {

@@ -1,6 +1,7 @@
 // Scalar expressions of the parse tree to expressions over a level's FROM columns.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,11 +27,20 @@ absl::StatusOr<ExprRef> BindCondition(BindState& state, const Json& node, const 
 absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
                                      std::vector<Typed> args, int location);
 
-// The values brought to one type as CASE, VALUES, UNION and the like ask for; TEXT where all are
-// open. `types`, where given, receives it. Error 42804: `CASE types integer and text cannot be
-// matched`.
-absl::StatusOr<TypeId> CommonTypeOf(BindState& state, const std::vector<Typed>& values,
-                                    std::string_view construct);
+// The one type of the values of a CASE, VALUES, UNION and the like; TEXT where all are open. A
+// literal with a point is a NUMERIC there, but where nothing else is one it makes the type DOUBLE
+// PRECISION: `written`. Error 42804: `CASE types integer and text cannot be matched`.
+struct CommonTyping {
+  TypeId type;
+  bool open = true;      // all values are
+  bool written = false;  // by literals alone
+};
+absl::StatusOr<CommonTyping> CommonTypeOf(BindState& state, const std::vector<Typed>& values,
+                                          std::string_view construct);
+
+// Whether a column that is `open` or `written` becomes one of type `wanted` where it is bound for
+// it.
+bool TakesType(bool open, bool written, std::optional<TypeId> wanted);
 
 // AND or OR of any number of conditions, balanced so that depth stays small. REQUIRES: not empty.
 ExprRef Combine(std::string_view name, const std::vector<ExprRef>& conditions);

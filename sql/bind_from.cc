@@ -7,6 +7,7 @@
 #include "engine/status.h"
 #include "sql/bind_expr.h"
 #include "sql/bind_query.h"
+#include "sql/bind_series.h"
 #include "sql/decorrelate.h"
 #include "sql/find_relation.h"
 
@@ -192,43 +193,13 @@ class FromBinder {
       return state_.NotSupported(
           absl::StrCat("function ", name.empty() ? "call" : name, " in FROM"), location);
     }
-    ADJOIN_ASSIGN_OR_RETURN(const NodeRef series, BindSeries(call));
+    ADJOIN_ASSIGN_OR_RETURN(const NodeRef series, BindSeries(state_, call, level_));
     const Json& alias = FieldOf(body, "alias");
     const std::string alias_name = TextOf(alias, "aliasname");
     Query query{series, {{alias_name.empty() ? name : alias_name, series->types[0], false}}};
     RangeVariable range = RangeOver(query, alias_name.empty() ? name : alias_name, "");
     ADJOIN_RETURN_IF_ERROR(RenameColumns(alias, range, location));
     return Leaf(series, std::move(range));
-  }
-
-  absl::StatusOr<NodeRef> BindSeries(const Json& call) {
-    const int location = LocationOf(call);
-    const Names no_names;
-    const Context context{&level_, &no_names, Clause::kFromFunction};
-    std::vector<Typed> args;
-    for (const Json& arg : ListOf(call, "args")) {
-      ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state_, arg, context));
-      args.push_back(std::move(value));
-    }
-    if (args.size() < 2 || args.size() > 3) {
-      return state_.Error(sqlstate::kUndefinedFunction,
-                          "function generate_series with these arguments does not exist", location);
-    }
-    const bool open =
-        std::all_of(args.begin(), args.end(), [](const Typed& t) { return t.unknown; });
-    ADJOIN_ASSIGN_OR_RETURN(TypeId type, CommonTypeOf(state_, args, "generate_series"));
-    if (open || type == TypeId::kInt16) type = TypeId::kInt32;
-    if (!IsInteger(type)) {
-      return state_.NotSupported(
-          absl::StrCat("generate_series of type ", std::string(TypeName(type))), location);
-    }
-    std::vector<ExprRef> exprs;
-    for (const Typed& arg : args) {
-      ADJOIN_ASSIGN_OR_RETURN(ExprRef expr, Coerce(state_, arg, type));
-      exprs.push_back(std::move(expr));
-    }
-    if (exprs.size() == 2) exprs.push_back(ConstantExpr(Value::Int(1), type));
-    return state_.planner.Make(Series{exprs[0], exprs[1], exprs[2]}, {});
   }
 
   absl::StatusOr<FromItem> BindJoin(const Json& body) {

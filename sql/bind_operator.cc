@@ -58,7 +58,8 @@ const Json* AsRow(const Json& node) {
   return tag == "RowExpr" ? body : nullptr;
 }
 
-// (a, b) = (c, d) and <>: column by column. Other comparisons of rows are not supported.
+// (a, b) = (c, d) and <>: column by column. (a, b) <= (c, d): a < c OR (a = c AND b <= d), which
+// is NULL where PostgreSQL's comparison meets a NULL.
 absl::StatusOr<ExprRef> BindRowComparison(BindState& state, std::string_view name, const Json& left,
                                           const Json& right, const Context& context, int location) {
   ADJOIN_ASSIGN_OR_RETURN(const std::vector<Typed> a,
@@ -68,13 +69,27 @@ absl::StatusOr<ExprRef> BindRowComparison(BindState& state, std::string_view nam
   if (a.size() != b.size())
     return state.Error(sqlstate::kSyntaxError, "unequal number of entries in row expressions",
                        location);
-  if (name != "=" && name != "<>") return state.NotSupported("this comparison of rows", location);
-  std::vector<ExprRef> tests;
-  for (size_t i = 0; i < a.size(); ++i) {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef test, ResolveTyped(state, name, {a[i], b[i]}, location));
-    tests.push_back(std::move(test));
+  const auto test = [&](std::string_view op, size_t i) {
+    return ResolveTyped(state, op, {a[i], b[i]}, location);
+  };
+  if (name == "=" || name == "<>") {
+    std::vector<ExprRef> tests;
+    for (size_t i = 0; i < a.size(); ++i) {
+      ADJOIN_ASSIGN_OR_RETURN(ExprRef one, test(name, i));
+      tests.push_back(std::move(one));
+    }
+    return Combine(name == "=" ? "and" : "or", tests);
   }
-  return Combine(name == "=" ? "and" : "or", tests);
+  if (name != "<" && name != "<=" && name != ">" && name != ">=")
+    return state.NotSupported("this comparison of rows", location);
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef out, test(name, a.size() - 1));
+  for (size_t i = a.size() - 1; i-- > 0;) {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef equal, test("=", i));
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef decided, test(name.substr(0, 1), i));
+    out = CallNamed("and", {std::move(equal), std::move(out)}, TypeId::kBool);
+    out = CallNamed("or", {std::move(decided), std::move(out)}, TypeId::kBool);
+  }
+  return out;
 }
 
 absl::StatusOr<ExprRef> BindInfix(BindState& state, std::string_view name, const Json& body,
@@ -92,6 +107,9 @@ absl::StatusOr<ExprRef> BindInfix(BindState& state, std::string_view name, const
   }
   ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, right, context));
   args.push_back(std::move(value));
+  const bool is_pattern = name == "~" || name == "~*" || name == "!~" || name == "!~*";
+  if (is_pattern && args.size() == 2)
+    return state.NotSupported("matching a regular expression", location);
   return ResolveTyped(state, name, std::move(args), location);
 }
 

@@ -89,7 +89,7 @@ absl::Status NameColumns(BindState& state, const Json& item, Query& query) {
         LocationOf(item));
   }
   for (size_t i = 0; i < names.size(); ++i) query.columns[i].name = StringValue(names[i]);
-  for (OutputColumn& column : query.columns) column.unknown = false;
+  for (OutputColumn& column : query.columns) column.unknown = column.written = false;
   return absl::OkStatus();
 }
 

@@ -15,9 +15,13 @@ struct QueryContext {
   Level* outer = nullptr;         // whose columns it may read
   const Level* around = nullptr;  // of a subquery in FROM
   const CteScope* ctes = nullptr;
-  // Types for output columns that are constants without one ('x', NULL); TEXT where there is none.
+  // Types for output columns that are constants without one ('x', NULL), TEXT where there is none,
+  // or literals with a point.
   std::vector<std::optional<TypeId>> wanted;
   bool with_is_bound = false;  // its WITH clause is in `ctes` already
+  std::optional<TypeId> WantedAt(size_t column) const {
+    return column < wanted.size() ? wanted[column] : std::nullopt;
+  }
 };
 
 // Binds a {"SelectStmt": ...}.

@@ -210,13 +210,13 @@ absl::StatusOr<NodeRef> WithTypesOf(BindState& state, const std::string& name, c
     const std::vector<Typed> both = {
         {ColumnExpr(static_cast<int>(i), type), false, TargetLocation(left, i)},
         {column, term.columns[i].unknown, TargetLocation(right, i)}};
-    ADJOIN_ASSIGN_OR_RETURN(const TypeId common, CommonTypeOf(state, both, "UNION"));
-    if (common != type) {
+    ADJOIN_ASSIGN_OR_RETURN(const CommonTyping common, CommonTypeOf(state, both, "UNION"));
+    if (common.type != type) {
       return state.ErrorWithDetail(
           sqlstate::kDatatypeMismatch,
           absl::StrCat("recursive query \"", name, "\" column ", i + 1, " has type ",
                        ToAbsl(TypeName(type)), " in non-recursive term but type ",
-                       ToAbsl(TypeName(common)), " overall"),
+                       ToAbsl(TypeName(common.type)), " overall"),
           "", "Cast the output of the non-recursive term to the correct type.", both[0].location);
     }
     ADJOIN_ASSIGN_OR_RETURN(ExprRef cast, ResolveCast(column, type));

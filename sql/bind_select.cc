@@ -77,11 +77,9 @@ class SelectBinder {
 
   // A constant whose type is open takes the type that is wanted here, else TEXT.
   absl::Status AddTarget(std::string name, Typed value) {
-    if (value.unknown) {
-      const size_t i = targets_.size();
-      const bool wanted = i < context_.wanted.size() && context_.wanted[i].has_value();
-      ADJOIN_ASSIGN_OR_RETURN(value.expr,
-                              Coerce(state_, value, wanted ? *context_.wanted[i] : TypeId::kText));
+    const std::optional<TypeId> wanted = context_.WantedAt(targets_.size());
+    if (value.unknown || TakesType(false, state_.ExactOf(value.expr) != nullptr, wanted)) {
+      ADJOIN_ASSIGN_OR_RETURN(value.expr, Coerce(state_, value, wanted.value_or(TypeId::kText)));
     }
     targets_.push_back({std::move(name), std::move(value)});
     return absl::OkStatus();
@@ -300,7 +298,8 @@ class SelectBinder {
     std::vector<std::string> names;
     for (const Target& target : targets_) {
       ADJOIN_ASSIGN_OR_RETURN(ExprRef placed, plan_.Place(target.value.expr));
-      out.columns.push_back({target.name, placed->type, target.value.unknown});
+      out.columns.push_back({target.name, placed->type, target.value.unknown,
+                             state_.ExactOf(target.value.expr) != nullptr});
       exprs.push_back(std::move(placed));
       names.push_back(target.name);
     }

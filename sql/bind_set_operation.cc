@@ -94,18 +94,17 @@ class SetOperationBinder {
   // The column's common type; where all operands leave it open it stays open.
   absl::Status Unify(size_t column, OutputColumn& out) {
     std::vector<Typed> values;
-    bool open = true;
     for (size_t i = 0; i < queries_.size(); ++i) {
       const OutputColumn& c = queries_[i].columns[column];
-      values.push_back({ColumnExpr(static_cast<int>(column), c.type), c.unknown,
-                        TargetLocation(*operands_[i], column)});
-      open &= c.unknown;
+      values.push_back(
+          OutputValue(state_, c, static_cast<int>(column), TargetLocation(*operands_[i], column)));
     }
-    ADJOIN_ASSIGN_OR_RETURN(out.type, CommonTypeOf(state_, values, Construct(op_)));
-    const bool wanted =
-        open && column < context_.wanted.size() && context_.wanted[column].has_value();
-    if (wanted) out.type = *context_.wanted[column];
-    out.unknown = open;
+    ADJOIN_ASSIGN_OR_RETURN(const CommonTyping common,
+                            CommonTypeOf(state_, values, Construct(op_)));
+    const std::optional<TypeId> wanted = context_.WantedAt(column);
+    out.type = TakesType(common.open, common.written, wanted) ? *wanted : common.type;
+    out.unknown = common.open;
+    out.written = common.written;
     return absl::OkStatus();
   }
 
@@ -117,7 +116,7 @@ class SetOperationBinder {
     for (size_t i = 0; i < columns.size(); ++i) {
       const OutputColumn& own = queries_[operand].columns[i];
       wanted.push_back(columns[i].type);
-      again |= own.unknown && own.type != columns[i].type;
+      again |= own.type != columns[i].type && TakesType(own.unknown, own.written, columns[i].type);
     }
     if (again) {
       ADJOIN_ASSIGN_OR_RETURN(queries_[operand],
@@ -166,6 +165,12 @@ class SetOperationBinder {
 };
 
 }  // namespace
+
+Typed OutputValue(BindState& state, const OutputColumn& column, int index, int location) {
+  const Typed out{ColumnExpr(index, column.type), column.unknown, location};
+  if (column.written) state.NoteExact(out.expr, ColumnExpr(index, TypeId::kDecimal));
+  return out;
+}
 
 absl::StatusOr<Query> BindSetOperation(BindState& state, const Json& body,
                                        const QueryContext& context) {

@@ -12,4 +12,7 @@ namespace adjoin {
 absl::StatusOr<Query> BindSetOperation(BindState& state, const Json& body,
                                        const QueryContext& context);
 
+// Column `index` of an operand as a value of CommonTypeOf.
+Typed OutputValue(BindState& state, const OutputColumn& column, int index, int location);
+
 }  // namespace adjoin

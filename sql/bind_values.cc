@@ -15,18 +15,17 @@ bool IsLiteral(const ExprRef& e) {
   return e->kind == ExprKind::kConstant || (e->kind == ExprKind::kParameter && !IsPlaceholder(*e));
 }
 
-// The type of one column: that of the cells, or the one wanted where all are open.
-absl::StatusOr<TypeId> ColumnType(BindState& state, const std::vector<std::vector<Typed>>& rows,
-                                  size_t column, const QueryContext& context, bool& open) {
+// The type of one column: that of the cells, or the one wanted where they leave it open.
+absl::StatusOr<CommonTyping> ColumnType(BindState& state,
+                                        const std::vector<std::vector<Typed>>& rows, size_t column,
+                                        const QueryContext& context) {
   std::vector<Typed> cells;
-  open = true;
-  for (const std::vector<Typed>& row : rows) {
-    cells.push_back(row[column]);
-    open &= row[column].unknown;
-  }
-  if (open && column < context.wanted.size() && context.wanted[column].has_value())
-    return *context.wanted[column];
-  return CommonTypeOf(state, cells, "VALUES");
+  for (const std::vector<Typed>& row : rows) cells.push_back(row[column]);
+  ADJOIN_ASSIGN_OR_RETURN(CommonTyping out, CommonTypeOf(state, cells, "VALUES"));
+  if (const std::optional<TypeId> wanted = context.WantedAt(column);
+      TakesType(out.open, out.written, wanted))
+    out.type = *wanted;
+  return out;
 }
 
 }  // namespace
@@ -89,10 +88,10 @@ absl::StatusOr<Query> BindValues(BindState& state, const Json& body, const Query
   Query out;
   std::vector<TypeId> types;
   for (size_t column = 0; column < cells[0].size(); ++column) {
-    bool open = true;
-    ADJOIN_ASSIGN_OR_RETURN(const TypeId type, ColumnType(state, cells, column, context, open));
-    types.push_back(type);
-    out.columns.push_back({absl::StrCat("column", column + 1), type, open});
+    ADJOIN_ASSIGN_OR_RETURN(const CommonTyping common, ColumnType(state, cells, column, context));
+    types.push_back(common.type);
+    out.columns.push_back(
+        {absl::StrCat("column", column + 1), common.type, common.open, common.written});
   }
   std::vector<std::vector<ExprRef>> rows;
   for (const std::vector<Typed>& row : cells) {

@@ -98,9 +98,9 @@ absl::Status BindLagArguments(BindState& state, const std::string& name,
                               const std::vector<Typed>& args, int location, WindowCall& call) {
   std::vector<Typed> values = {args[0]};
   if (args.size() > 2) values.push_back(args[2]);
-  const absl::StatusOr<TypeId> common = CommonTypeOf(state, values, "LAG");
+  const absl::StatusOr<CommonTyping> common = CommonTypeOf(state, values, "LAG");
   if (!common.ok()) return NoSuchFunction(state, name, args, location);
-  const TypeId type = *common;
+  const TypeId type = common->type;
   ADJOIN_ASSIGN_OR_RETURN(ExprRef value, Coerce(state, args[0], type));
   call.args.push_back(std::move(value));
   ExprRef offset = ConstantExpr(Value::Int(1), TypeId::kInt64);

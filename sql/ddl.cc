@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "ops/column_file.h"
+#include "plan/column_modifier.h"
 #include "sql/apply.h"
 #include "sql/session.h"
 
@@ -94,8 +95,11 @@ absl::StatusOr<Session::Result> Session::Run(const CreateTableAs& s, const std::
                           OutputNames(planned.statement().result_names, s.columns,
                                       "too many column names were specified"));
   Schema schema;
-  const std::vector<TypeId>& types = planned.statement().outputs[0].plan->types;
-  for (size_t i = 0; i < names.size(); ++i) schema.fields.push_back({names[i], types[i], false});
+  const NodeRef& plan = planned.statement().outputs[0].plan;
+  for (size_t i = 0; i < names.size(); ++i) {
+    schema.fields.push_back(
+        {names[i], plan->types[i], false, ModifierOfColumn(plan, static_cast<int>(i))});
+  }
   TableRef table;
   if (s.with_data) {
     ADJOIN_ASSIGN_OR_RETURN(const Result rows, RunPlanned(planned));

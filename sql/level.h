@@ -34,6 +34,7 @@ struct OutputColumn {
   std::string name;
   TypeId type;
   bool unknown = false;  // a constant that a UNION or INSERT may still give another type
+  bool written = false;  // a literal with a point, which beside a NUMERIC is one
 };
 
 // A bound query: its node has exactly these columns.

@@ -30,6 +30,16 @@ TEST_F(ConnectionTest, TagsSayWhatHappened) {
   EXPECT_EQ(Tag(""), "");
 }
 
+// Whatever comes later into the table is rounded as in the columns that it was made of.
+TEST_F(ConnectionTest, CreateTableAsKeepsPrecisionAndScale) {
+  Run("CREATE TABLE t (k INTEGER, p NUMERIC(8, 2), q NUMERIC(8, 2))");
+  Run("CREATE TABLE u AS WITH s AS (SELECT * FROM t UNION ALL SELECT k, q, p FROM t) SELECT p, "
+      "COALESCE(p, q) AS c, CAST(p AS NUMERIC(5, 1)) AS t, p * 2 AS m, MAX(p) AS x FROM s GROUP "
+      "BY p, q");
+  Run("INSERT INTO u VALUES (1.005, 1.005, 1.05, 1.005, 1.005)");
+  EXPECT_EQ(Rows("SELECT * FROM u"), "1.01 | 1.01 | 1.1 | 1.005 | 1.005\n");
+}
+
 TEST_F(ConnectionTest, ResultsAreReadInPlace) {
   Run("CREATE TABLE t (b BOOLEAN, s SMALLINT, i INTEGER, l BIGINT, r REAL, d DOUBLE PRECISION, x "
       "TEXT)");
