@@ -40,12 +40,23 @@ absl::Status MemoryBudget::Charge(int64_t bytes) {
   const int64_t most = limit();
   int64_t before = used();
   do {
+    Reserve* const reserve = reserve_.load(std::memory_order_acquire);
+    while (bytes > most - before && reserve != nullptr &&
+           reserve->GiveUp(bytes - (most - before)) > 0) {
+      before = used();
+    }
     if (bytes > most - before) {
       return OutOfMemory(bytes, absl::StrCat(": ", before, " of ", most, " bytes are in use"));
     }
   } while (!used_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
   NotePeak(before + bytes);
   return absl::OkStatus();
+}
+
+int64_t MemoryBudget::available() const {
+  if (whole_ != nullptr) return whole_->available();
+  const Reserve* const reserve = reserve_.load(std::memory_order_acquire);
+  return limit() - used() + (reserve == nullptr ? 0 : reserve->bytes());
 }
 
 void MemoryBudget::ChargeAnyway(int64_t bytes) {

@@ -13,6 +13,14 @@ namespace adjoin {
 // Bytes in use and their limit for one database. Thread-safe. Outlives every buffer charged to it.
 class MemoryBudget {
  public:
+  // Holds memory that nobody needs. Thread-safe.
+  class Reserve {
+   public:
+    virtual ~Reserve() = default;
+    virtual int64_t bytes() const = 0;
+    // Lets go of `bytes` or more, where there are so many; returns how many went.
+    virtual int64_t GiveUp(int64_t bytes) = 0;
+  };
   explicit MemoryBudget(int64_t limit_bytes = INT64_MAX) : limit_(limit_bytes) {}
   // A part of `whole`, which has the limit: what is charged here is charged there too, so that one
   // statement's bytes are known while others run.
@@ -28,13 +36,17 @@ class MemoryBudget {
   void reset_peak() { peak_.store(used(), std::memory_order_relaxed); }
   int64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   // What may still be charged.
-  int64_t available() const { return whole_ != nullptr ? whole_->available() : limit() - used(); }
+  int64_t available() const;
+  // Asked before a charge is refused; null: none. Outlives the budget, or is taken away while
+  // nothing is charged.
+  void set_reserve(Reserve* reserve) { reserve_.store(reserve, std::memory_order_release); }
   void set_limit(int64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
 
  private:
   std::atomic<int64_t> used_{0};
   std::atomic<int64_t> peak_{0};
   std::atomic<int64_t> limit_;
+  std::atomic<Reserve*> reserve_{nullptr};
   const std::shared_ptr<MemoryBudget> whole_;  // may be null
   void NotePeak(int64_t used);
 };

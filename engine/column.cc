@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
+#include "engine/table_version.h"
 #include "engine/text.h"
 
 namespace adjoin {
@@ -117,6 +118,13 @@ const ColumnStatistics& Column::statistics() const {
     statistics_ = std::make_unique<const ColumnStatistics>(ComputeStatistics(*this));
   });
   return *statistics_;
+}
+
+uint64_t Column::version() const {
+  uint64_t known = version_.load(std::memory_order_relaxed);
+  if (known != 0) return known;
+  const uint64_t own = NextTableVersion();
+  return version_.compare_exchange_strong(known, own, std::memory_order_relaxed) ? own : known;
 }
 
 int32_t Dictionary::Intern(std::string_view text) {

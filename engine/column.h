@@ -82,6 +82,10 @@ class Column {
   Value value(int64_t row) const;
   // Computed when first asked for, and kept: two passes over the values.
   const ColumnStatistics& statistics() const;
+  // A number that no other column of this process has had; equal versions mean equal values.
+  uint64_t version() const;
+  // For the only owner, who has written other values into the column's memory.
+  void NewVersion() const { version_.store(0, std::memory_order_relaxed); }
 
  private:
   struct Computed {
@@ -99,6 +103,7 @@ class Column {
   std::unique_ptr<Computed> computed_;
   std::shared_ptr<const Buffer> validity_;
   std::shared_ptr<const Dictionary> dictionary_;
+  mutable std::atomic<uint64_t> version_{0};  // 0: nobody has asked
   mutable std::once_flag statistics_once_;
   mutable std::unique_ptr<const ColumnStatistics> statistics_;
 };

@@ -108,7 +108,7 @@ bool operator==(const Value& a, const Value& b) {
   return a.rep_ == b.rep_;
 }
 
-std::string Value::HashKey() const {
+std::string Value::Identity() const {
   std::string key(1, static_cast<char>(rep_.index()));
   if (is_bool()) key += as_bool() ? '1' : '0';
   if (is_int()) AppendBytes(as_int(), key);

@@ -59,15 +59,15 @@ class Value {
   // Bitwise identity (NaN equals NaN, 0 differs from -0, 1 mon from 30 days, 1.1 from 1.10): for
   // hash-consing, not SQL's `=`.
   friend bool operator==(const Value& a, const Value& b);
+  std::string Identity() const;  // equal where values are
   template <typename H>
   friend H AbslHashValue(H h, const Value& v) {
-    return H::combine(std::move(h), v.HashKey());
+    return H::combine(std::move(h), v.Identity());
   }
 
  private:
   using Rep = std::variant<std::monostate, bool, int64_t, double, std::string, Interval, Decimal>;
   explicit Value(Rep rep) : rep_(std::move(rep)) {}
-  std::string HashKey() const;
   Rep rep_;
 };
 

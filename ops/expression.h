@@ -96,6 +96,10 @@ class CompiledExpr {
     return in.op == ExprOpcode::kInput ? in.index : -1;
   }
 
+  // What tells the outputs from those of any other expression over the same columns; only in this
+  // process.
+  std::string Identity(std::span<const Value> parameters) const;
+
   // Lays out `scratch` for blocks of up to `block_rows` rows, with constants and parameters;
   // allocates. To be called again when the parameters change. Errors: none but memory.
   void Prepare(ExprScratch& scratch, int64_t block_rows, std::span<const Value> parameters) const;

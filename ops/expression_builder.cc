@@ -100,6 +100,22 @@ bool ExprBuilder::CastCanRaise(TypeId from, TypeId to) {
   return IsInteger(to) || to < from;
 }
 
+std::string CompiledExpr::Identity(std::span<const Value> parameters) const {
+  std::string identity;
+  const auto add = [&](const std::string& part) {
+    AppendInt(identity, static_cast<int>(part.size()));
+    identity += part;
+  };
+  for (const ExprInstruction& in : program_) {
+    add(KeyOf(in));
+    const auto index = static_cast<size_t>(in.index);
+    if (in.op == ExprOpcode::kConstant) add(constants_[index].Identity());
+    if (in.op == ExprOpcode::kParameter) add(parameters[index].Identity());
+  }
+  for (int output : outputs_) AppendInt(identity, output);
+  return identity;
+}
+
 ExprBuilder::Id ExprBuilder::Add(ExprInstruction instruction, bool fails) {
   Id active = fails ? instruction.active : kAlways;
   // A value that was computed where more rows are active has raised whatever this one would.

@@ -295,22 +295,44 @@ class Multiplication {
 
 }  // namespace
 
-struct SparseProductStep::Kept final : StepState {
+// What a step knows before it reads a value.
+struct SparseProductStep::Kept final : CachedValue {
   std::unique_ptr<SparseStructure> structure;
   std::vector<ColumnRef> keys;
+  int64_t bytes() const override {
+    int64_t sum = structure->bytes();
+    for (const ColumnRef& key : keys) sum += structure->num_rows() * WidthOf(key->type());
+    return sum;
+  }
 };
 
-absl::StatusOr<const SparseProductStep::Kept*> SparseProductStep::StructureOf(
-    const Table& left, const Table& right, RunState& state, std::unique_ptr<StepState>& own) const {
-  const auto slot = static_cast<size_t>(out_slot_);
-  if (state.slot_states.size() <= slot) state.slot_states.resize(slot + 1);
-  std::unique_ptr<StepState>& kept = state.slot_states[slot];
-  if (kept != nullptr) {
-    const auto& have = static_cast<const Kept&>(*kept);
-    if (have.structure->IsOf(spec_.left, left, spec_.right, right)) return &have;
-    kept = nullptr;
+std::string SparseProductStep::KeysIdentity(const RunState& state) const {
+  std::string identity = "sparse product";
+  for (const SparseKeys* side : {&spec_.left, &spec_.right}) {
+    absl::StrAppend(&identity, ";", side->on.exprs.Identity(state.parameters),
+                    side->groups.Identity(state.parameters));
+    for (const bool null_safe : side->on.null_safe) identity += null_safe ? '1' : '0';
   }
-  auto made = std::make_unique<Kept>();
+  for (const SparseProductSpec::Key& key : spec_.keys)
+    absl::StrAppend(&identity, ";", key.side, ",", key.number);
+  return identity;
+}
+
+absl::StatusOr<std::shared_ptr<const SparseProductStep::Kept>> SparseProductStep::StructureOf(
+    const Table& left, const Table& right, RunState& state) const {
+  // Rows that were made for this run have key columns that go with it.
+  const bool stays =
+      state.cache != nullptr && spec_.left.relation.slot < 0 && spec_.right.relation.slot < 0;
+  std::string identity;
+  std::vector<ColumnRef> columns;
+  if (stays) {
+    identity = KeysIdentity(state);
+    for (int c : spec_.left.columns) columns.push_back(left.column(c));
+    for (int c : spec_.right.columns) columns.push_back(right.column(c));
+    if (auto known = state.cache->Find(identity, columns))
+      return std::static_pointer_cast<const Kept>(std::move(known));
+  }
+  auto made = std::make_shared<Kept>();
   ADJOIN_ASSIGN_OR_RETURN(made->structure, SparseStructure::Build(spec_.left, left, spec_.right,
                                                                   right, state, options_));
   if (spec_.right.groups.num_outputs() > 0)
@@ -319,17 +341,16 @@ absl::StatusOr<const SparseProductStep::Kept*> SparseProductStep::StructureOf(
     ADJOIN_ASSIGN_OR_RETURN(made->keys.emplace_back(),
                             made->structure->KeyColumn(key.side, key.number, state));
   }
-  const Kept* result = made.get();
-  const bool stays = spec_.left.relation.slot < 0 && spec_.right.relation.slot < 0;
-  (stays ? kept : own) = std::move(made);
-  return result;
+  made->structure->DropKeys();
+  if (stays) state.cache->Keep(identity, columns, made);
+  return made;
 }
 
 absl::Status SparseProductStep::Run(RunState& state) const {
   ADJOIN_ASSIGN_OR_RETURN(const TableRef left, spec_.left.relation.Resolve(state));
   ADJOIN_ASSIGN_OR_RETURN(const TableRef right, spec_.right.relation.Resolve(state));
-  std::unique_ptr<StepState> own;
-  ADJOIN_ASSIGN_OR_RETURN(const Kept* kept, StructureOf(*left, *right, state, own));
+  ADJOIN_ASSIGN_OR_RETURN(const std::shared_ptr<const Kept> kept,
+                          StructureOf(*left, *right, state));
   Multiplication product(spec_, *kept->structure, state);
   ADJOIN_RETURN_IF_ERROR(product.ReadFactors(*left, *right, options_));
   ADJOIN_RETURN_IF_ERROR(product.Allocate());

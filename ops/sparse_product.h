@@ -2,6 +2,7 @@
 // matrix at a time is multiplied by rows of the right one (Gustavson 1978), and no pair is written.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,8 @@ struct SparseProductSpec {
 // Groups by the left's keys in first-seen order of the rows that have a match, within one by the
 // right's in first-seen order of its rows. A group's products are added in the order of its pairs,
 // left row by left row, whatever the threads. A sum is NULL where no product of its pairs is not
-// NULL. The structure is kept with the run's state, and so are key columns, while the relations are
-// base tables.
+// NULL. Of base tables the structure and the key columns of the result are kept in the column
+// cache, for every statement that joins and groups the same versions of their columns alike.
 class SparseProductStep final : public Step {
  public:
   SparseProductStep(SparseProductSpec spec, int out_slot, PipelineOptions options)
@@ -39,8 +40,9 @@ class SparseProductStep final : public Step {
 
  private:
   struct Kept;
-  absl::StatusOr<const Kept*> StructureOf(const Table& left, const Table& right, RunState& state,
-                                          std::unique_ptr<StepState>& own) const;
+  std::string KeysIdentity(const RunState& state) const;
+  absl::StatusOr<std::shared_ptr<const Kept>> StructureOf(const Table& left, const Table& right,
+                                                          RunState& state) const;
   SparseProductSpec spec_;
   int out_slot_;
   PipelineOptions options_;

@@ -59,8 +59,6 @@ absl::StatusOr<std::unique_ptr<SparseStructure>> SparseStructure::Build(
   if (left_table.num_rows() >= int64_t{UINT32_MAX})
     return SqlError(sqlstate::kStatementTooComplex, "a side of a join has too many rows");
   auto built = std::unique_ptr<SparseStructure>(new SparseStructure());
-  for (int c : left.columns) built->key_columns_.push_back(left_table.column(c));
-  for (int c : right.columns) built->key_columns_.push_back(right_table.column(c));
   built->charge_ = std::make_unique<BudgetCharge>(run.budget);
   ADJOIN_RETURN_IF_ERROR(
       built->charge_->GrowTo(16 * left_table.num_rows() + 24 * right_table.num_rows()));
@@ -70,15 +68,6 @@ absl::StatusOr<std::unique_ptr<SparseStructure>> SparseStructure::Build(
   built->CutParts();
   ADJOIN_RETURN_IF_ERROR(built->charge_->GrowTo(built->bytes()));
   return built;
-}
-
-bool SparseStructure::IsOf(const SparseKeys& left, const Table& left_table, const SparseKeys& right,
-                           const Table& right_table) const {
-  size_t i = 0;
-  bool same = true;
-  for (int c : left.columns) same = same && key_columns_[i++] == left_table.column(c);
-  for (int c : right.columns) same = same && key_columns_[i++] == right_table.column(c);
-  return same;
 }
 
 absl::Status SparseStructure::AddRight(const SparseKeys& keys, const Table& table,

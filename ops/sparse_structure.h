@@ -1,5 +1,5 @@
 // The structure of a join whose pairs are summed by group, in compressed rows (CSR): what a sparse
-// product knows before it reads a value, and keeps for as long as the key columns stay the same.
+// product knows before it reads a value.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,13 @@ struct SparseKeys {
 };
 
 // Groups are numbered a side, in first-seen order of its rows; on the left of those that have a
-// match. Immutable, but that FindPattern may be called once.
+// match. Immutable, but that FindPattern and DropKeys may be called once.
 class SparseStructure {
  public:
   // 54001 where a side has 2^32 rows.
   static absl::StatusOr<std::unique_ptr<SparseStructure>> Build(
       const SparseKeys& left, const Table& left_table, const SparseKeys& right,
       const Table& right_table, RunState& run, const PipelineOptions& options);
-  // Whether it is that of these tables, too: their key columns are the very same.
-  bool IsOf(const SparseKeys& left, const Table& left_table, const SparseKeys& right,
-            const Table& right_table) const;
 
   // Left rows that have a match, by group, a group's in row order; each meets a *run* of right
   // rows.
@@ -59,9 +56,15 @@ class SparseStructure {
   // Left groups [part_begins[p], part_begins[p + 1]) are about as much work for every p.
   std::vector<int64_t> part_begins;
 
-  // Key columns of the product's rows, made once. REQUIRES: a pattern, where the right has keys.
+  // Key columns of the product's rows. REQUIRES: a pattern, where the right has keys.
   absl::StatusOr<ColumnRef> KeyColumn(int side, int number, RunState& run) const;
+  // Frees what only KeyColumn reads.
+  void DropKeys() {
+    left_keys_ = nullptr;
+    right_keys_ = nullptr;
+  }
   int64_t num_rows() const { return has_pattern() ? pattern_offsets.back() : left_groups(); }
+  int64_t bytes() const;
 
  private:
   SparseStructure() = default;
@@ -70,9 +73,7 @@ class SparseStructure {
   absl::Status AddLeft(const SparseKeys& keys, const Table& table, const JoinIndex& index,
                        RunState& run, const PipelineOptions& options);
   void CutParts();
-  int64_t bytes() const;
 
-  std::vector<ColumnRef> key_columns_;  // that it rests on
   std::unique_ptr<KeyTable> left_keys_, right_keys_;
   std::unique_ptr<BudgetCharge> charge_;
 };

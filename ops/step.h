@@ -13,6 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "engine/buffer.h"
+#include "engine/column_cache.h"
 #include "engine/table.h"
 #include "engine/task_pool.h"
 #include "ops/spill.h"
@@ -60,8 +61,6 @@ struct RunState {
   std::vector<std::byte*> bases;
   std::vector<std::shared_ptr<Buffer>> results;  // by base: the latter's memory in a run; else null
   std::vector<std::unique_ptr<StepState>> step_states;  // by step number
-  std::vector<std::unique_ptr<StepState>> slot_states;  // by slot: what the Rows step that fills it
-                                                        // keeps between runs of one program
   std::shared_ptr<Buffer> arena;
   std::shared_ptr<Buffer> scratch;  // Step::scratch_bytes of each of the pool's slots
   int64_t scratch_stride = 0;       // from slot to slot
@@ -70,6 +69,7 @@ struct RunState {
   int prepared_slots = 0;           // for how many
   TaskPool* pool = nullptr;
   std::shared_ptr<MemoryBudget> budget;
+  ColumnCache* cache = nullptr;  // may be null: nothing is kept between runs
   std::unique_ptr<Spill> spill = std::make_unique<Spill>();
   RunControl* control = nullptr;  // may be null
   RunProfile* profile = nullptr;  // to be filled; null: nobody asks

@@ -219,7 +219,7 @@ std::vector<NodeRef> Builder::WithSparseProducts(std::vector<NodeRef> roots) {
   });
   const bool force = options_.sparse == RuleUse::kForce;
   // Half of what is left: results and values need memory, too.
-  const double most_bytes = static_cast<double>(budget_->limit() - budget_->used()) / 2;
+  const double most_bytes = static_cast<double>(budget_->available()) / 2;
   const std::vector<NodeRef> order = TopologicalOrder(roots);
   int last_id = 0;
   for (const NodeRef& node : order) last_id = std::max(last_id, node->id);

@@ -60,7 +60,6 @@ absl::Status Program::Impl::Prepare(RunState& state) {
     }
   }
   state.step_states.clear();
-  state.slot_states.clear();
   state.step_states.resize(steps.size());
   ADJOIN_RETURN_IF_ERROR(AllocateScratch(state));
   for (const auto& step : steps) ADJOIN_RETURN_IF_ERROR(step->Prepare(state));
@@ -310,7 +309,9 @@ absl::StatusOr<std::span<ColumnSwap>> Program::RunInPlace(RunState& state) {
     for (ColumnUpdate::Turn& t : update.turns) {
       if (t.column != nullptr && t.column.use_count() == 1) turn = &t;
     }
-    if (turn == nullptr) {
+    if (turn != nullptr) {
+      turn->column->NewVersion();
+    } else {
       turn = &update.turns[update.turns[0].column == nullptr ? 0 : 1];
       const int64_t bytes = update.rows * WidthOf(update.type);
       ADJOIN_ASSIGN_OR_RETURN(turn->buffer, Buffer::Allocate(bytes, state.budget));
@@ -340,7 +341,6 @@ absl::StatusOr<std::span<ColumnSwap>> Program::RunInPlace(RunState& state) {
 void Program::ReleaseMemory(RunState& state) {
   state.prepared_for = 0;
   state.step_states.clear();
-  state.slot_states.clear();
   state.arena = nullptr;
   state.scratch = nullptr;
   for (ColumnUpdate& update : impl_->updates) {

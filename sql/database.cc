@@ -40,6 +40,7 @@ DatabaseState::DatabaseState(int threads, int64_t memory_limit, std::string temp
     : threads_(threads),
       temp_directory_(std::move(temp_directory)),
       budget_(std::make_shared<MemoryBudget>(memory_limit > 0 ? memory_limit : INT64_MAX)),
+      column_cache_(budget_),
       pool_(std::make_shared<TaskPool>(threads)) {}
 
 }  // namespace adjoin

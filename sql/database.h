@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "engine/buffer.h"
 #include "engine/catalog.h"
+#include "engine/column_cache.h"
 #include "engine/large_memory.h"
 #include "engine/task_pool.h"
 #include "ops/step.h"
@@ -42,6 +43,7 @@ class DatabaseState {
   WriteLock& write_lock() { return write_lock_; }
   const std::shared_ptr<TaskPool>& pool() const { return pool_; }
   const std::shared_ptr<MemoryBudget>& budget() const { return budget_; }
+  ColumnCache& column_cache() { return column_cache_; }
 
  private:
   // The first member goes last, when the tables are freed.
@@ -51,6 +53,7 @@ class DatabaseState {
   int threads_;
   std::string temp_directory_;
   std::shared_ptr<MemoryBudget> budget_;
+  ColumnCache column_cache_;
   std::shared_ptr<TaskPool> pool_;
   Catalog catalog_;
   WriteLock write_lock_;

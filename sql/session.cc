@@ -60,6 +60,7 @@ absl::StatusOr<Session::Result> Session::AsStatement(
     result = SqlError(sqlstate::kInternalError, absl::StrCat("unexpected failure: ", error.what()));
   }
   transaction_.FinishStatement(result.ok());
+  database_->column_cache().DropStale();
   return result;
 }
 
@@ -157,6 +158,7 @@ void Session::PrepareState(PlannedStatement& planned) {
   if (spill.directory != settings_.temp_directory) spill.directory = settings_.temp_directory;
   spill.allowed = settings_.spill != RuleUse::kOff;
   spill.forced = settings_.spill == RuleUse::kForce;
+  state.cache = &database_->column_cache();
   state.control = &control_;
 }
 

@@ -4,6 +4,7 @@
 
 #include <random>
 #include <set>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -113,6 +114,123 @@ TEST_F(SparseProductTest, StructureFollowsTheKeysAndSumsTheValues) {
     EXPECT_EQ(now(), hashed()) << change;
   }
   EXPECT_NE(product->Explain().find("sparse product"), std::string::npos);
+}
+
+// What the cache holds is seen in the database's memory: results are freed at once.
+TEST_F(SparseProductTest, StatementsShareStructuresWhileTheKeysStay) {
+  MakeMatrix("a", 100, 80, 30);
+  MakeMatrix("b", 80, 90, 20);
+  const auto used = [&] { return database_.memory_used(); };
+  const int64_t before = used();
+  Rows(kProduct);
+  const int64_t structure = used() - before;
+  EXPECT_GT(structure, 4 * 100 * 80 * 30 / 100);
+  for (const char* same : {kProduct,
+                           "SELECT p.r, q.c, SUM(p.v * 2.0 * q.v) AS twice, COUNT(*) "
+                           "FROM a p JOIN b q ON q.r = p.c GROUP BY p.r, q.c"}) {
+    Rows(same);
+    EXPECT_EQ(used(), before + structure) << same;
+  }
+  Connection other = database_.Connect();
+  RowsOn(other, kProduct);
+  EXPECT_EQ(used(), before + structure);
+  Run("UPDATE b SET v = v + 1");  // not a key
+  Rows(kProduct);
+  EXPECT_EQ(used(), before + structure);
+  Rows("SELECT a.r, SUM(a.v * b.v) FROM a JOIN b ON a.c = b.r GROUP BY a.r");
+  EXPECT_GT(used(), before + structure);
+  Run("UPDATE b SET r = r");
+  EXPECT_EQ(used(), before);
+  Rows(kProduct);
+  EXPECT_EQ(used(), before + structure);
+  Run("DROP TABLE b");
+  EXPECT_LT(used(), before);
+  Run("DROP TABLE a");
+  EXPECT_EQ(used(), 0);
+}
+
+TEST_F(SparseProductTest, ParametersAndConstantsOfKeysTellStructuresApart) {
+  MakeMatrix("a", 100, 80, 30);
+  MakeMatrix("b", 80, 90, 20);
+  const auto shifted = [](const std::string& by) {
+    return "SELECT a.r, SUM(a.v * b.v) AS s FROM a JOIN b ON a.c = b.r + " + by + " GROUP BY a.r";
+  };
+  Run("PREPARE shifted(BIGINT) AS " + shifted("$1"));
+  std::vector<std::multiset<std::string>> bags;
+  for (const char* by : {"3", "4", "3"}) {
+    bags.push_back(Bag(absl::StrCat("EXECUTE shifted(", by, ")")));
+    EXPECT_EQ(Bag(shifted(by)), bags.back());
+    Run("SET adjoin.sparse = off");
+    EXPECT_EQ(Bag(shifted(by)), bags.back());
+    Run("SET adjoin.sparse = on");
+  }
+  EXPECT_NE(bags[0], bags[1]);
+  EXPECT_EQ(bags[0], bags[2]);
+}
+
+// Training steps write new values into a column's old memory.
+TEST_F(SparseProductTest, KeysThatAreUpdatedInPlaceAreAnotherVersion) {
+  MakeMatrix("a", 100, 80, 50);
+  Run("CREATE TABLE g (i BIGINT PRIMARY KEY, k DOUBLE PRECISION, w DOUBLE PRECISION);"
+      "INSERT INTO g SELECT i, i, i % 7 FROM generate_series(0, 79) AS s(i);"
+      "CREATE TABLE d AS SELECT r, CAST(c AS DOUBLE PRECISION) AS k, v FROM a;"
+      "PREPARE step AS UPDATE g SET k = 79 - k + i % 2");
+  const std::string product =
+      "SELECT d.r, SUM(d.v * g.w) AS s FROM d JOIN g ON d.k = g.k GROUP BY d.r";
+  EXPECT_TRUE(IsSparse(product));
+  for (int step = 0; step < 6; ++step) {
+    const auto rows = Bag(product);
+    Run("SET adjoin.sparse = off");
+    EXPECT_EQ(Bag(product), rows) << step;
+    Run("SET adjoin.sparse = on; EXECUTE step");
+  }
+}
+
+TEST_F(SparseProductTest, TransactionsSeeTheirOwnKeys) {
+  MakeMatrix("a", 100, 80, 30);
+  MakeMatrix("b", 80, 90, 20);
+  Connection other = database_.Connect();
+  const std::string before = Rows(kProduct);
+  Run("BEGIN; DELETE FROM b WHERE c < 50");
+  const std::string inside = Rows(kProduct);
+  EXPECT_NE(inside, before);
+  EXPECT_EQ(RowsOn(other, kProduct), before);
+  EXPECT_EQ(Rows(kProduct), inside);
+  Run("ROLLBACK");
+  EXPECT_EQ(Rows(kProduct), before);
+}
+
+TEST_F(SparseProductTest, ConnectionsRunSideBySide) {
+  MakeMatrix("a", 100, 80, 30);
+  MakeMatrix("b", 80, 90, 20);
+  // Whatever the keys of b are, its values follow from them.
+  const std::string wrong =
+      "SELECT COUNT(*) FROM (SELECT a.r, SUM(b.r * 1.0) AS s, SUM(a.c * 1.0) AS t FROM a JOIN b ON "
+      "a.c = b.r GROUP BY a.r) AS q WHERE s <> t";
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      Connection own = database_.Connect();
+      for (int i = 0; i < 40; ++i) EXPECT_EQ(RowsOn(own, wrong), "0\n");
+    });
+  }
+  for (int i = 0; i < 40; ++i) Run("UPDATE b SET r = 79 - r");
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(SparseProductTest, StructuresGiveWayToWhatNeedsTheMemory) {
+  MakeMatrix("a", 400, 200, 50);
+  MakeMatrix("b", 200, 300, 50);
+  const int64_t before = database_.memory_used();
+  const std::string product = Rows(kProduct);
+  const int64_t structure = database_.memory_used() - before;
+  const std::string sorted = "SELECT SUM(n) FROM (SELECT r * c AS n FROM a ORDER BY v, r) AS q";
+  const std::string expected = Rows(sorted);
+  Run(absl::StrCat("SET memory_limit = ", before + structure + 100000));
+  EXPECT_EQ(Rows(sorted), expected);
+  EXPECT_LT(database_.memory_used(), before + structure);
+  Run("RESET memory_limit");
+  EXPECT_EQ(Rows(kProduct), product);
 }
 
 // Of values whose sums are exact in any order.
