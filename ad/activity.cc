@@ -187,6 +187,7 @@ struct NodeActivity {
     return out;
   }
   ColumnActivity operator()(const SparseProduct&) const { return None(); }
+  ColumnActivity operator()(const SampledProduct&) const { return None(); }
   ColumnActivity operator()(const RowId&) const {
     ColumnActivity out = *in[0];
     out.emplace_back();

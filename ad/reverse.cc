@@ -236,6 +236,7 @@ struct Rebuilder {
   Operator operator()(const Series& s) { return AddColumns(0, node.width()), s; }
   Operator operator()(const Derivative& d) { return AddColumns(0, node.width()), d; }
   Operator operator()(const SparseProduct& p) { return AddColumns(0, node.width()), p; }
+  Operator operator()(const SampledProduct& p) { return AddColumns(0, node.width()), p; }
   Operator operator()(const Recursion& r) { return AddColumns(0, node.width()), r; }
   Operator operator()(const RecursionInput& r) { return AddColumns(0, node.width()), r; }
   Operator operator()(const Filter& f) { return KeepColumns(0, 0), Filter{Map(f.predicate)}; }

@@ -107,6 +107,7 @@ struct Transposer {
   absl::Status operator()(const Derivative&) { return absl::OkStatus(); }
   // Made when derivatives have been taken.
   absl::Status operator()(const SparseProduct&) { return absl::OkStatus(); }
+  absl::Status operator()(const SampledProduct&) { return absl::OkStatus(); }
   absl::Status operator()(const Recursion&) {
     return absl::OkStatus();
   }  // a blocker in activity.cc

@@ -65,6 +65,12 @@ double Cardinality::OfOperator(const NodeRef& node) {
   if (const auto* group = std::get_if<GroupBy>(&node->op))
     return OfGroups(node->inputs[0], group->keys);
   if (const auto* p = std::get_if<SparseProduct>(&node->op)) return OfProduct(node, p->on, p->keys);
+  if (const auto* p = std::get_if<SampledProduct>(&node->op)) {
+    std::vector<ExprRef> keys;
+    for (int c : p->keys)
+      keys.push_back(ColumnExpr(c, node->inputs[0]->types[static_cast<size_t>(c)]));
+    return OfGroups(node->inputs[0], keys);
+  }
   return RowsFromInputs(*node, [&](size_t i) { return Rows(node->inputs[i]); });
 }
 
@@ -143,6 +149,9 @@ ColumnStatistics Cardinality::Statistics(const NodeRef& node, int column) const 
       if (static_cast<size_t>(column) >= sparse->keys.size()) return {};
       input = static_cast<size_t>(sparse->keys[static_cast<size_t>(column)].side);
       column = sparse->keys[static_cast<size_t>(column)].column;
+    } else if (const auto* sampled = std::get_if<SampledProduct>(&at->op)) {
+      if (static_cast<size_t>(column) >= sampled->keys.size()) return {};
+      column = sampled->keys[static_cast<size_t>(column)];
     } else if (std::holds_alternative<Join>(at->op) || std::holds_alternative<Lookup>(at->op)) {
       if (column >= at->inputs[0]->width()) {
         column -= at->inputs[0]->width();

@@ -63,6 +63,13 @@ class NeedsMarker {
     for (const ExprRef& factor : p.left_factors) Read(0, factor);
     for (const ExprRef& factor : p.right_factors) Read(1, factor);
   }
+  void operator()(const SampledProduct& p) {
+    for (int column : p.keys) Mark(0, column);
+    for (const JoinKey& key : p.on_left) Read(0, key.left), Read(1, key.right);
+    for (const JoinKey& key : p.on_right) Read(0, key.left), Read(2, key.right);
+    for (const JoinKey& key : p.between) Read(1, key.left), Read(2, key.right);
+    Read(0, p.factor), Read(1, p.left_factor), Read(2, p.right_factor);
+  }
   void operator()(const RowId&) { Pass(0, 0); }
   void operator()(const Lookup& l) {
     PassPair();

@@ -86,6 +86,7 @@ struct GridLowerer {
   Maybe operator()(const UnionAll&) { return std::nullopt; }
   Maybe operator()(const Contraction& c) { return g.LowerContraction(n, c); }
   Maybe operator()(const SparseProduct&) { return std::nullopt; }
+  Maybe operator()(const SampledProduct&) { return std::nullopt; }
   Maybe operator()(const RowId&) {
     GridRelation out = g.in(n, 0);
     GridColumn c;

@@ -1,7 +1,8 @@
-// Sparse products: steps over two stored relations.
+// Sparse and sampled products: steps over stored relations.
 #include <algorithm>
 
 #include "engine/status.h"
+#include "ops/sampled_product.h"
 #include "ops/sparse_product.h"
 #include "plan/compile_expr.h"
 #include "plan/rows_builder.h"
@@ -59,6 +60,51 @@ absl::Status RowsBuilder::LowerOp(const SparseProduct& product, NodeState& state
   const int slot = NewSlot();
   ++num_operators_;
   steps_.push_back(std::make_unique<SparseProductStep>(std::move(spec), slot, pipeline_));
+  SetStored(state, slot);
+  return absl::OkStatus();
+}
+
+absl::Status RowsBuilder::LowerOp(const SampledProduct& product, NodeState& state) {
+  SampledProductSpec spec;
+  const RowStream* views[3];
+  for (size_t i : {0, 1, 2}) {
+    ADJOIN_ASSIGN_OR_RETURN(views[i], Stored(input(state, i)));
+    NoteRead(*views[i]);
+  }
+  const auto compile = [&](const std::vector<ExprRef>& exprs, size_t i) {
+    return CompileExprs(exprs, views[i]->table_columns());
+  };
+  spec.sample = *views[0]->view;
+  std::vector<ExprRef> keys;
+  for (int c : product.keys)
+    keys.push_back(ColumnExpr(c, state.node->inputs[0]->types[static_cast<size_t>(c)]));
+  ADJOIN_ASSIGN_OR_RETURN(spec.keys, compile(keys, 0));
+  std::vector<ExprRef> factor;
+  if (product.factor != nullptr) factor.push_back(product.factor);
+  ADJOIN_ASSIGN_OR_RETURN(spec.sample_factor, compile(factor, 0));
+  for (size_t s : {0, 1}) {
+    SampledProductSpec::Side& side = spec.sides[s];
+    side.relation = *views[s + 1]->view;
+    std::vector<ExprRef> on, sample_on, between;
+    for (const JoinKey& key : s == 0 ? product.on_left : product.on_right) {
+      sample_on.push_back(key.left);
+      on.push_back(key.right);
+      side.on.null_safe.push_back(key.null_safe);
+    }
+    for (const JoinKey& key : product.between) between.push_back(s == 0 ? key.left : key.right);
+    ADJOIN_ASSIGN_OR_RETURN(side.on.exprs, compile(on, s + 1));
+    ADJOIN_ASSIGN_OR_RETURN(side.sample_on, compile(sample_on, 0));
+    ADJOIN_ASSIGN_OR_RETURN(side.between, compile(between, s + 1));
+    ADJOIN_ASSIGN_OR_RETURN(side.factor,
+                            compile({s == 0 ? product.left_factor : product.right_factor}, s + 1));
+  }
+  for (const JoinKey& key : product.between) spec.null_safe.push_back(key.null_safe);
+  spec.real = product.left_factor->type == TypeId::kFloat32;
+  std::fill(state.needed.begin(), state.needed.end(), 1);
+  spec.schema = SchemaOf(*state.node, ColumnsNeeded(state));
+  const int slot = NewSlot();
+  ++num_operators_;
+  steps_.push_back(std::make_unique<SampledProductStep>(std::move(spec), slot, pipeline_));
   SetStored(state, slot);
   return absl::OkStatus();
 }

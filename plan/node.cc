@@ -86,6 +86,10 @@ struct KeyMaker {
     key.Add(p.left_factors), key.Add(p.right_factors), key.Add(p.sums.size());
     for (const SparseProduct::Sum& s : p.sums) key.Add(s.left), key.Add(s.right);
   }
+  void operator()(const SampledProduct& p) {
+    key.Add(p.keys), key.Add(p.on_left), key.Add(p.on_right), key.Add(p.between);
+    key.Add(p.factor), key.Add(p.left_factor), key.Add(p.right_factor);
+  }
   void operator()(const RowId&) {}
   void operator()(const Lookup& l) { key.Add(l.left_keys), key.Add(l.right_keys); }
   void operator()(const Collect& c) {
@@ -211,6 +215,11 @@ struct OutputMaker {
       }
     }
   }
+  void operator()(const SampledProduct& p) {
+    for (int c : p.keys)
+      out.Append(in(0).types[static_cast<size_t>(c)], in(0).names[static_cast<size_t>(c)]);
+    out.Append(p.left_factor->type, "sum");
+  }
   void operator()(const RowId&) {
     out.Append(in(0));
     out.Append(TypeId::kInt64, "rowid");
@@ -254,10 +263,11 @@ std::string List(const std::vector<ExprRef>& exprs, const std::vector<std::strin
   });
 }
 
-std::string KeyList(const std::vector<JoinKey>& keys, const Node& n) {
+std::string KeyList(const std::vector<JoinKey>& keys, const Node& n, size_t left = 0,
+                    size_t right = 1) {
   return absl::StrJoin(keys, ", ", [&](std::string* out, const JoinKey& k) {
-    absl::StrAppend(out, ToString(k.left, n.inputs[0]->names), k.null_safe ? " <=> " : " = ",
-                    ToString(k.right, n.inputs[1]->names));
+    absl::StrAppend(out, ToString(k.left, n.inputs[left]->names), k.null_safe ? " <=> " : " = ",
+                    ToString(k.right, n.inputs[right]->names));
   });
 }
 
@@ -397,6 +407,15 @@ struct Describer {
     }
     out.resize(out.size() - 2);
     return absl::StrCat(out, "; ", KeyList(p.on, n), "]");
+  }
+  std::string operator()(const SampledProduct& p) const {
+    std::string out = "SampledProduct[";
+    for (int c : p.keys) absl::StrAppend(&out, in()[static_cast<size_t>(c)], ", ");
+    absl::StrAppend(&out, "SUM ");
+    if (p.factor != nullptr) absl::StrAppend(&out, ToString(p.factor, in()), " * ");
+    return absl::StrCat(out, ToString(p.left_factor, n.inputs[1]->names), " * ",
+                        ToString(p.right_factor, n.inputs[2]->names), "; ", KeyList(p.on_left, n),
+                        "; ", KeyList(p.on_right, n, 0, 2), "; ", KeyList(p.between, n, 1, 2), "]");
   }
   std::string operator()(const RowId&) const { return "RowId"; }
   std::string operator()(const Lookup& l) const {

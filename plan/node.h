@@ -142,6 +142,17 @@ struct SparseProduct {
   };
   std::vector<Sum> sums;
 };
+// Sums of products of rows of inputs 1 and 2, where those meet, at the positions that rows of input
+// 0, the sample, name: made when the program is, of a Contraction of a join
+// (rules/sampled_products.cc). Output: keys, then the sum (NULL where every product is NULL).
+// Groups in first-seen order of the sample's rows that have a pair.
+struct SampledProduct {
+  std::vector<int> keys;                   // the sample's columns
+  std::vector<JoinKey> on_left, on_right;  // of the sample with input 1, with input 2
+  std::vector<JoinKey> between;            // of input 1 with input 2
+  ExprRef factor;                          // over the sample; null: 1
+  ExprRef left_factor, right_factor;       // over inputs 1 and 2; all REAL or DOUBLE PRECISION
+};
 // Input's columns, then BIGINT "row id": distinct for each row, ascending.
 struct RowId {};
 // For each left row the right row with equal keys (NULL-safe), NULLs where none. REQUIRES: right
@@ -191,8 +202,8 @@ struct RecursionInput {
 };
 
 using Operator = std::variant<Scan, Values, Series, Filter, Project, Join, GroupBy, Window, Sort,
-                              Limit, UnionAll, Contraction, SparseProduct, RowId, Lookup, Collect,
-                              Require, Derivative, Recursion, RecursionInput>;
+                              Limit, UnionAll, Contraction, SparseProduct, SampledProduct, RowId,
+                              Lookup, Collect, Require, Derivative, Recursion, RecursionInput>;
 
 struct Node {
   Operator op;

@@ -228,7 +228,12 @@ std::vector<NodeRef> Builder::WithSparseProducts(std::vector<NodeRef> roots) {
   for (const NodeRef& node : order) {
     NodeRef now = OverReplacements(node, rewritten, program_.planner);
     if (grid_->Find(node) == nullptr) {
-      NodeRef product = MakeSparseProduct(now, program_.planner, cardinality, most_bytes, force);
+      Planner& planner = program_.planner;
+      NodeRef product = MakeSampledProduct(now, planner);
+      if (product == nullptr)
+        product = MakeSparseProduct(now, planner, cardinality, most_bytes, force);
+      if (product == nullptr)
+        product = MakeProductOfSample(node, rewritten, planner, cardinality, most_bytes, force);
       if (product != nullptr) now = std::move(product);
     }
     rewritten[node.get()] = std::move(now);
@@ -353,7 +358,8 @@ absl::Status Builder::Build() {
     program_.stats.base_table_reads += rows.num_base_table_reads();
     const std::vector<NodeRef> nodes = TopologicalOrder(roots);
     const auto products = std::count_if(nodes.begin(), nodes.end(), [](const NodeRef& node) {
-      return std::holds_alternative<SparseProduct>(node->op);
+      return std::holds_alternative<SparseProduct>(node->op) ||
+             std::holds_alternative<SampledProduct>(node->op);
     });
     if (products > 0) program_.rules.push_back({"sparse", absl::StrCat(products, " products")});
   }

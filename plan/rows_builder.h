@@ -122,6 +122,7 @@ class RowsBuilder {
   absl::Status LowerOp(const Lookup& lookup, NodeState& state);
   absl::Status LowerOp(const Contraction& contraction, NodeState& state);
   absl::Status LowerOp(const SparseProduct& product, NodeState& state);
+  absl::Status LowerOp(const SampledProduct& product, NodeState& state);
   absl::Status LowerOp(const Collect& collect, NodeState& state);
   absl::Status LowerFullJoin(const Join& join, NodeState& state);
   // `left` with a join against the stored `right`; batches have left_out, then right_out, or rows

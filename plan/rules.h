@@ -34,8 +34,19 @@ void OrderJoins(Statement* statement, Planner& planner, const PlanOptions& optio
 
 // The node as a SparseProduct, where it sums products over the pairs of a join and that is cheaper
 // than a hash table of its groups, and what is kept of its keys takes at most `most_bytes`; or
-// where `force` says so (rules/sparse_products.cc).
+// where `force` says so (rules/sparse_products.cc). `of_join`: the left is a join that is worth
+// storing.
 NodeRef MakeSparseProduct(const NodeRef& node, Planner& planner, Cardinality& cardinality,
-                          double most_bytes, bool force);
+                          double most_bytes, bool force, bool of_join = false);
+
+// A Contraction of a join as a SampledProduct, where the join's rows only name which rows of two
+// others are multiplied; null: it is none (rules/sampled_products.cc).
+NodeRef MakeSampledProduct(const NodeRef& node, Planner& planner);
+
+// Derivatives of sampled products: what a Contraction or a Collect sums over the rows of a join,
+// with the join's smaller part joined first, as a sparse or sampled product. `done`: what stands in
+// the place of the nodes below. Null: it is none, or that is not cheaper.
+NodeRef MakeProductOfSample(const NodeRef& node, const Replacements& done, Planner& planner,
+                            Cardinality& cardinality, double most_bytes, bool force);
 
 }  // namespace adjoin

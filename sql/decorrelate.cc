@@ -109,6 +109,9 @@ class Decorrelator {
   absl::StatusOr<NodeRef> Rewrite(const SparseProduct&, const Node&) {
     return NotSupported("a sparse product");
   }
+  absl::StatusOr<NodeRef> Rewrite(const SampledProduct&, const Node&) {
+    return NotSupported("a sampled product");
+  }
   absl::StatusOr<NodeRef> Rewrite(const Collect&, const Node&) {
     return NotSupported("a derivative");
   }

@@ -44,6 +44,10 @@ struct Visitor {
   void operator()(const SparseProduct& p) const {
     Keys(p.on), All(p.left_factors), All(p.right_factors);
   }
+  void operator()(const SampledProduct& p) const {
+    Keys(p.on_left), Keys(p.on_right), Keys(p.between);
+    One(p.factor), One(p.left_factor), One(p.right_factor);
+  }
   void operator()(const RowId&) const {}
   void operator()(const Lookup& l) const { All(l.left_keys), All(l.right_keys); }
   void operator()(const Collect& c) const { All(c.values); }

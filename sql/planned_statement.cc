@@ -275,7 +275,8 @@ absl::Status PlannedStatement::Prepare(const CatalogState& catalog, const Settin
 bool PlannedStatement::DropSparseProducts(int64_t memory_limit) {
   const std::vector<NodeRef> nodes = TopologicalOrder(program_->plans());
   if (std::none_of(nodes.begin(), nodes.end(), [](const NodeRef& node) {
-        return std::holds_alternative<SparseProduct>(node->op);
+        return std::holds_alternative<SparseProduct>(node->op) ||
+               std::holds_alternative<SampledProduct>(node->op);
       })) {
     return false;
   }

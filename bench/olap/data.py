@@ -396,6 +396,22 @@ def gen_graph(out, scale=1.0):
         t.num("v", rng(s, name, "v").standard_normal(n))
         t.done()
 
+    # a factorisation: dense factors of 16 columns, at the cells of sparse (i,j)
+    s = f"factors{tag}"
+    n, users, items, d = int(1_000_000 * scale), int(100_000 * scale), int(10_000 * scale), 16
+    i, j = unique_pairs(s, n, users, items, 0.6, 0.6)
+    t = Table(out, s, "r")
+    t.num("i", i)
+    t.num("j", j)
+    t.num("v", rng(s, "r.v").standard_normal(n))
+    t.done()
+    for name, key, rows in (("u", "i", users), ("v", "j", items)):
+        t = Table(out, s, name)
+        t.num(key, np.repeat(np.arange(rows, dtype=np.int32), d))
+        t.num("k", np.tile(np.arange(d, dtype=np.int32), rows))
+        t.num("x", rng(s, name, "x").standard_normal(rows * d))
+        t.done()
+
     # undirected graph for triangles: each edge once with src < dst, and both ways
     s = f"triangle{tag}"
     n, d = int(100_000 * scale), int(10_000 * scale)

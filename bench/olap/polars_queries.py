@@ -174,6 +174,9 @@ QUERIES.update({
                                        .agg((c("v") * c(f"c{j}")).sum().alias(f"c{j}") for j in range(64)),
     "graph/spgemm": lambda t: t["a"].join(t["b"], on="k", maintain_order="none").group_by("i", "j")
                                     .agg(v=(c("v") * c("v_right")).sum()),
+    "graph/factors": lambda t: t["r"].join(t["u"], on="i", maintain_order="none")
+                                     .join(t["v"], on=["j", "k"], suffix="_v", maintain_order="none")
+                                     .group_by("i", "j").agg(x=(c("x") * c("x_v")).sum()),
     "graph/pagerank_step": lambda t: t["e"].join(t["p"], left_on="src", right_on="id", maintain_order="none")
                                            .group_by(c("dst").alias("id"))
                                            .agg(rank=(c("rank") / c("deg")).sum() * 0.85 + 0.15 / 100000),

@@ -32,6 +32,7 @@ TPCH = {name: Query(f"tpch/{name}", keys) for name, keys in (
     ("q01", 2), ("q03", 1), ("q05", 1), ("q06", 0), ("q09", 2), ("q10", 1), ("q12", 1), ("q14", 0), ("q18", 3))}
 SPMM = {"spmm_long": Query("graph/spmm_long", 2), "spmm_wide": Query("graph/spmm_wide", 1)}
 SPGEMM = {"spgemm": Query("graph/spgemm", 2)}
+FACTORS = {"factors": Query("graph/factors", 2)}
 TRIANGLE = {"triangle": Query("graph/triangle", 0), "triangle_deg": Query("graph/triangle_deg", 0)}
 PAGERANK = {"pagerank_step": Query("graph/pagerank_step", 1)}
 
@@ -46,7 +47,8 @@ def data_sets(bench, rows):
     if bench == "tpch":
         return {f"tpch_{rows / LINEITEM_ROWS:g}": TPCH}
     tag = "" if rows == NON_ZEROS else f"_{rows / NON_ZEROS:g}"
-    return {f"spmm{tag}": SPMM, f"spgemm{tag}": SPGEMM, f"triangle{tag}": TRIANGLE, f"pagerank{tag}": PAGERANK}
+    return {f"spmm{tag}": SPMM, f"spgemm{tag}": SPGEMM, f"factors{tag}": FACTORS, f"triangle{tag}": TRIANGLE,
+            f"pagerank{tag}": PAGERANK}
 
 
 def make_data(bench, rows, folder):

@@ -60,7 +60,8 @@ class Side:
 def made_data(bench, rows):
     """The folder of a benchmark's data sets, made where they are not there in full yet."""
     folder = DATA / f"{bench}_{rows}"
-    if not (folder / "complete").exists():
+    sets = [folder / name for name in queries.data_sets(bench, rows)]
+    if not all(path.exists() for path in (folder / "complete", *sets)):
         shutil.rmtree(folder, ignore_errors=True)
         print(f"run.py: making {folder.name}", file=sys.stderr)
         queries.make_data(bench, rows, folder)

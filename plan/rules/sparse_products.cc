@@ -8,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "ops/expression.h"
 #include "plan/rules.h"
 #include "plan/rules/sum_of_product.h"
 #include "plan/scalar_functions.h"
@@ -29,29 +28,6 @@ constexpr double kMostCells = 1 << 22;
 // spmm_long).
 constexpr double kPairsOfRow = 4;
 
-bool CallMayRaise(const Expr& call) {
-  const TypeId operand = call.args.empty() ? call.type : call.args[0]->type;
-  if (call.function->name == "cast") return ExprBuilder::CastCanRaise(operand, call.type);
-  return call.function->op == ScalarOp::kCount || ExprBuilder::CanRaise(call.function->op, operand);
-}
-
-// No recursion: expressions may be deep, and share what they are made of.
-bool MayRaise(const std::vector<ExprRef>& exprs) {
-  std::vector<const Expr*> open;
-  absl::flat_hash_set<const Expr*> seen;
-  const auto add = [&](const ExprRef& e) {
-    if (e->kind == ExprKind::kCall && seen.insert(e.get()).second) open.push_back(e.get());
-  };
-  for (const ExprRef& e : exprs) add(e);
-  while (!open.empty()) {
-    const Expr& call = *open.back();
-    open.pop_back();
-    if (CallMayRaise(call)) return true;
-    for (const ExprRef& arg : call.args) add(arg);
-  }
-  return false;
-}
-
 // A base table's columns: rows whose keys have a version.
 bool IsBaseTable(const NodeRef& node) {
   const Node* at = node.get();
@@ -71,7 +47,8 @@ bool IsStored(const NodeRef& node) {
   while (std::holds_alternative<Project>(at->op)) at = at->inputs[0].get();
   return std::holds_alternative<Scan>(at->op) || std::holds_alternative<GroupBy>(at->op) ||
          std::holds_alternative<Contraction>(at->op) ||
-         std::holds_alternative<SparseProduct>(at->op);
+         std::holds_alternative<SparseProduct>(at->op) ||
+         std::holds_alternative<SampledProduct>(at->op);
 }
 
 struct Candidate {
@@ -205,13 +182,13 @@ class Shape {
 }  // namespace
 
 NodeRef MakeSparseProduct(const NodeRef& node, Planner& planner, Cardinality& cardinality,
-                          double most_bytes, bool force) {
+                          double most_bytes, bool force, bool of_join) {
   std::optional<Candidate> found;
   if (const auto* c = std::get_if<Contraction>(&node->op)) found = OfContraction(*node, *c);
   if (const auto* g = std::get_if<GroupBy>(&node->op)) found = OfGroups(node, *g);
   if (!found || found->product.on.empty() || found->product.sums.empty()) return nullptr;
   const auto& [product, sides] = *found;
-  if (!force && !(IsStored(sides[0]) && IsStored(sides[1]))) return nullptr;
+  if (!force && !of_join && !(IsStored(sides[0]) && IsStored(sides[1]))) return nullptr;
   if (MayRaise(product.left_factors) || MayRaise(product.right_factors)) return nullptr;
   if (!found->HasKeys(0)) found->Swap();
   if (!found->HasKeys(0)) return nullptr;

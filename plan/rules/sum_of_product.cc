@@ -1,5 +1,7 @@
 #include "plan/rules/sum_of_product.h"
 
+#include "absl/container/flat_hash_set.h"
+#include "ops/expression.h"
 #include "plan/scalar_functions.h"
 
 namespace adjoin {
@@ -23,6 +25,23 @@ ExprRef Over(const std::vector<ExprRef>& columns, const ExprRef& e) {
   return e == nullptr
              ? nullptr
              : MapColumns(e, [&](const Expr& c) { return columns[static_cast<size_t>(c.index)]; });
+}
+
+// The call itself, whatever its arguments do.
+bool CallMayRaise(const Expr& call) {
+  const TypeId operand = call.args.empty() ? call.type : call.args[0]->type;
+  const ScalarOp op = call.function->op;
+  switch (call.function->null_rule) {
+    case NullRule::kCast:
+      return ExprBuilder::CastCanRaise(operand, call.type);
+    case NullRule::kStrict:
+    case NullRule::kAccumulate:
+      return op == ScalarOp::kCount || ExprBuilder::CanRaise(op, operand);
+    case NullRule::kRows:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -99,6 +118,23 @@ ExprRef ProductOf(const std::vector<ExprRef>& factors) {
   ExprRef out;
   for (const ExprRef& f : factors) out = out == nullptr ? f : Mul(out, f);
   return out;
+}
+
+// No recursion: expressions may be deep, and share what they are made of.
+bool MayRaise(const std::vector<ExprRef>& exprs) {
+  std::vector<const Expr*> open;
+  absl::flat_hash_set<const Expr*> seen;
+  const auto add = [&](const ExprRef& e) {
+    if (e->kind == ExprKind::kCall && seen.insert(e.get()).second) open.push_back(e.get());
+  };
+  for (const ExprRef& e : exprs) add(e);
+  while (!open.empty()) {
+    const Expr& call = *open.back();
+    open.pop_back();
+    if (CallMayRaise(call)) return true;
+    for (const ExprRef& arg : call.args) add(arg);
+  }
+  return false;
 }
 
 }  // namespace adjoin

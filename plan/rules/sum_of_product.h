@@ -39,4 +39,7 @@ std::vector<ExprRef> FactorsOf(const ExprRef& product,
 // REQUIRES: at least one factor.
 ExprRef ProductOf(const std::vector<ExprRef>& factors);
 
+// Whether an expression raises an error for some row.
+bool MayRaise(const std::vector<ExprRef>& exprs);
+
 }  // namespace adjoin

@@ -360,6 +360,9 @@ class NodeEvaluator {
   absl::StatusOr<Rows> operator()(const SparseProduct&) {
     return SqlError(sqlstate::kInternalError, "plans are run as they were before programs");
   }
+  absl::StatusOr<Rows> operator()(const SampledProduct&) {
+    return SqlError(sqlstate::kInternalError, "plans are run as they were before programs");
+  }
   absl::StatusOr<Rows> operator()(const Derivative&) {
     return SqlError(sqlstate::kInternalError,
                     "a Derivative must be resolved before it is interpreted");
