@@ -136,9 +136,10 @@ class Multiplication {
     };
     ForEachPair(s_.sides[0], s_.runs[0][e], s_.sides[1], s_.runs[1][e],
                 [&](uint32_t i, uint32_t j) {
-                  if (sides_[0].is_null(i) || sides_[1].is_null(j)) return;
+                  if (sides_[0].is_null(i) || sides_[1].is_null(j)) return true;
                   if (nullable_) valid_[static_cast<size_t>(g)] = 1;
                   sums_[g] += rounded(rounded(by * sides_[0].values[i]) * sides_[1].values[j]);
+                  return true;
                 });
   }
 

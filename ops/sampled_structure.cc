@@ -72,8 +72,9 @@ class Builder {
       const auto begin = static_cast<ptrdiff_t>(runs.rows.size());
       std::copy_if(rows.begin, rows.end, std::back_inserter(runs.rows),
                    [&](uint32_t row) { return ids[row] >= 0; });
-      std::stable_sort(runs.rows.begin() + begin, runs.rows.end(),
-                       [&](uint32_t a, uint32_t b) { return ids[a] < ids[b]; });
+      const auto earlier = [&](uint32_t a, uint32_t b) { return ids[a] < ids[b]; };
+      if (!std::is_sorted(runs.rows.begin() + begin, runs.rows.end(), earlier))
+        std::stable_sort(runs.rows.begin() + begin, runs.rows.end(), earlier);
       bool follow = true;
       for (size_t e = runs.ids.size(); e < runs.rows.size(); ++e) {
         runs.ids.push_back(static_cast<uint32_t>(ids[runs.rows[e]]));
@@ -107,9 +108,14 @@ class Builder {
     const int64_t a = run_of_[0][static_cast<size_t>(row)];
     const int64_t b = run_of_[1][static_cast<size_t>(row)];
     if (a < 0 || b < 0) return false;
+    const auto r = static_cast<uint32_t>(a), q = static_cast<uint32_t>(b);
+    const SampledRuns &left = out_->sides[0], &right = out_->sides[1];
+    if (left.first[r] != SampledRuns::kScattered && right.first[q] != SampledRuns::kScattered) {
+      return left.first[r] < right.first[q] + (right.offsets[q + 1] - right.offsets[q]) &&
+             right.first[q] < left.first[r] + (left.offsets[r + 1] - left.offsets[r]);
+    }
     bool any = false;
-    ForEachPair(out_->sides[0], static_cast<uint32_t>(a), out_->sides[1], static_cast<uint32_t>(b),
-                [&](uint32_t, uint32_t) { any = true; });
+    ForEachPair(left, r, right, q, [&](uint32_t, uint32_t) { return !(any = true); });
     return any;
   }
 

@@ -28,7 +28,8 @@ struct SampledRuns {
 // Where one run is so much longer than the other, its rows are searched, not passed by.
 inline constexpr uint32_t kMuchLonger = 8;
 
-// Calls pair(entry, entry) for those of two runs that have the same id, ascending.
+// Calls pair(entry, entry) for those of two runs that have the same id, ascending, while it says
+// true.
 template <typename Pair>
 void ForEachPair(const SampledRuns& a, uint32_t run_a, const SampledRuns& b, uint32_t run_b,
                  Pair&& pair) {
@@ -48,7 +49,9 @@ void ForEachPair(const SampledRuns& a, uint32_t run_a, const SampledRuns& b, uin
     } else if (a.ids[i] > b.ids[j]) {
       j = next(b.ids, j, j_end, a.ids[i], search_b);
     } else {
-      for (uint32_t k = j; k < j_end && b.ids[k] == a.ids[i]; ++k) pair(i, k);
+      for (uint32_t k = j; k < j_end && b.ids[k] == a.ids[i]; ++k) {
+        if (!pair(i, k)) return;
+      }
       ++i;
     }
   }
