@@ -100,7 +100,8 @@ class FlatEvaluation {
     for (int i = 0; i < exprs_.num_outputs(); ++i) {
       FlatColumn& column = columns_[i];
       column.vector_.type = exprs_.output_type(i);
-      const int64_t width = 1 + (IsBorrowed(i) ? 0 : VectorWidth(column.vector_.type));
+      const int64_t width =
+          (MayBeNull(i) ? 1 : 0) + (IsBorrowed(i) ? 0 : VectorWidth(column.vector_.type));
       column.charge_ = std::make_unique<BudgetCharge>(run_.budget);
       ADJOIN_RETURN_IF_ERROR(column.charge_->Add(rows * width));
       if (IsBorrowed(i)) {
@@ -115,15 +116,19 @@ class FlatEvaluation {
           column.vector_.codes = column.vector_.column->values<int32_t>() + first_;
         }
       }
-      column.valid_.assign(static_cast<size_t>(rows), 1);
+      if (MayBeNull(i)) column.valid_.assign(static_cast<size_t>(rows), 1);
       column.text_.resize(static_cast<size_t>(blocks));
     }
     ADJOIN_RETURN_IF_ERROR(
         ForEachBlock(run_.pool, blocks, [&](int64_t block) { return RunBlock(block); }));
     for (FlatColumn& column : columns_) {
-      const bool nulls =
-          rows > 0 && std::memchr(column.valid_.data(), 0, column.valid_.size()) != nullptr;
-      column.vector_.valid = nulls ? column.valid_.data() : nullptr;
+      if (column.valid_.empty()) continue;
+      if (std::memchr(column.valid_.data(), 0, column.valid_.size()) != nullptr) {
+        column.vector_.valid = column.valid_.data();
+      } else {
+        column.valid_ = {};
+        column.charge_->Release(rows);
+      }
     }
     return std::move(columns_);
   }
@@ -131,6 +136,11 @@ class FlatEvaluation {
  private:
   bool IsBorrowed(int i) const {
     return exprs_.output_input(i) >= 0 && exprs_.output_type(i) != TypeId::kText;
+  }
+
+  bool MayBeNull(int i) const {
+    const int input = exprs_.output_input(i);
+    return input < 0 || table_.column(input)->has_nulls();
   }
 
   absl::Status RunBlock(int64_t block) {

@@ -89,9 +89,8 @@ void ValueCodes(const Vector& key, int64_t rows, LargeVector<uint64_t>& codes) {
 
 }  // namespace
 
-bool HasOwnCodes(const Vector& key) {
-  return key.valid == nullptr &&
-         WithElementType(key.type, [](auto zero) { return std::is_arithmetic_v<decltype(zero)>; });
+bool HasOwnCodes(TypeId type) {
+  return WithElementType(type, [](auto zero) { return std::is_arithmetic_v<decltype(zero)>; });
 }
 
 void OwnCodes(const Vector& key, SortOrder order, int64_t rows, uint64_t* codes) {
@@ -99,8 +98,13 @@ void OwnCodes(const Vector& key, SortOrder order, int64_t rows, uint64_t* codes)
     using T = decltype(zero);
     if constexpr (std::is_arithmetic_v<T>) NumberCodes(key.as<T>(), rows, codes);
   });
-  if (!order.descending) return;
-  for (int64_t r = 0; r < rows; ++r) codes[r] = ~codes[r];
+  if (order.descending) {
+    for (int64_t r = 0; r < rows; ++r) codes[r] = ~codes[r];
+  }
+  if (key.valid == nullptr) return;
+  for (int64_t r = 0; r < rows; ++r) {
+    if (key.valid[r] == 0) codes[r] = order.nulls_first ? 0 : ~uint64_t{0};
+  }
 }
 
 SortCodes::SortCodes(std::span<const Vector> keys, std::span<const SortOrder> orders,

@@ -54,8 +54,9 @@ class SortCodes {
   std::vector<LargeVector<uint64_t>> columns_;
 };
 
-// The codes of a key of numbers without NULLs, which follow from each row alone.
-bool HasOwnCodes(const Vector& key);
+// Codes of a key of numbers that follow from each row alone; NULL has the least or the greatest
+// one, which a number may have, too.
+bool HasOwnCodes(TypeId type);
 void OwnCodes(const Vector& key, SortOrder order, int64_t rows, uint64_t* codes);
 
 // Sorts numbers by their bits [low, high). REQUIRES: where those are equal, the bits below `low`

@@ -12,68 +12,82 @@
 #include "ops/column_file.h"
 #include "ops/key_table.h"
 #include "ops/materialize.h"
+#include "ops/row_partitions.h"
 #include "ops/spill.h"
-#include "ops/window_order.h"
+#include "ops/top_rows_by_runs.h"
 
 namespace adjoin {
 
 namespace {
 
-// What each partition keeps so far, in order.
-template <typename Item>
+// A row with the code of its first order key, so that comparing seldom reads anything else.
+struct CodedRow {
+  uint64_t code;
+  int64_t row;
+};
+
+// The order of rows by keys that have codes of their own.
+class CodeLess {
+ public:
+  CodeLess(std::span<const Vector> keys, std::span<const SortOrder> orders)
+      : keys_(keys), orders_(orders) {}
+  bool operator()(const CodedRow& a, const CodedRow& b) const {
+    return a.code != b.code ? a.code < b.code : LessByValues(a.row, b.row);
+  }
+
+ private:
+  bool LessByValues(int64_t a, int64_t b) const {
+    for (size_t k = 0; k < keys_.size(); ++k) {
+      const bool null = keys_[k].is_null(a);
+      if (null != keys_[k].is_null(b)) return null == orders_[k].nulls_first;
+      const uint64_t of_a = CodeOf(k, a), of_b = CodeOf(k, b);
+      if (of_a != of_b) return of_a < of_b;
+    }
+    return false;
+  }
+  uint64_t CodeOf(size_t key, int64_t row) const {
+    uint64_t code = 0;
+    OwnCodes(Slice(keys_[key], row), orders_[key], 1, &code);
+    return code;
+  }
+  const std::span<const Vector> keys_;
+  const std::span<const SortOrder> orders_;
+};
+
+// What each partition keeps of a part of the rows.
 class KeptRows {
  public:
   explicit KeptRows(int64_t limit) : limit_(static_cast<size_t>(limit)) {}
   void Resize(int64_t partitions) {
-    items_.resize(static_cast<size_t>(partitions) * limit_);
+    rows_.resize(static_cast<size_t>(partitions) * limit_);
     sizes_.resize(static_cast<size_t>(partitions));
   }
-  // REQUIRES: `item` is of a later row than what was offered before.
-  template <typename Less>
-  void Offer(size_t partition, const Item& item, Less&& less) {
-    Item* const first = items_.data() + partition * limit_;
-    size_t at = sizes_[partition];
-    if (at == limit_) {
-      if (!less(item, first[--at])) return;
-    } else {
-      ++sizes_[partition];
+  void Add(size_t partition, const CodedRow& row, const CodeLess& less) {
+    Offer(row, rows_.data() + partition * limit_, sizes_[partition], limit_, less);
+  }
+  std::span<const CodedRow> of(size_t partition) const {
+    return {rows_.data() + partition * limit_, static_cast<size_t>(sizes_[partition])};
+  }
+  std::vector<int64_t> Ascending() const {
+    std::vector<int64_t> rows;
+    for (size_t p = 0; p < sizes_.size(); ++p) {
+      for (const CodedRow& row : of(p)) rows.push_back(row.row);
     }
-    for (; at > 0 && less(item, first[at - 1]); --at) first[at] = first[at - 1];
-    first[at] = item;
+    std::sort(rows.begin(), rows.end());
+    return rows;
   }
-  std::span<const Item> of(size_t partition) const {
-    return {items_.data() + partition * limit_, static_cast<size_t>(sizes_[partition])};
-  }
-  size_t partitions() const { return sizes_.size(); }
   int64_t bytes() const {
-    return static_cast<int64_t>(items_.capacity() * sizeof(Item) +
+    return static_cast<int64_t>(rows_.capacity() * sizeof(CodedRow) +
                                 sizes_.capacity() * sizeof(uint32_t));
   }
 
  private:
   size_t limit_;
-  std::vector<Item> items_;
+  std::vector<CodedRow> rows_;
   std::vector<uint32_t> sizes_;
 };
 
-template <typename Item, typename RowOf>
-std::vector<int64_t> Ascending(const KeptRows<Item>& kept, RowOf&& row_of) {
-  std::vector<int64_t> rows;
-  for (size_t p = 0; p < kept.partitions(); ++p) {
-    for (const Item& item : kept.of(p)) rows.push_back(row_of(item));
-  }
-  std::sort(rows.begin(), rows.end());
-  return rows;
-}
-
-// A row with its code, so that comparing reads nothing else.
-struct CodedRow {
-  uint64_t code;
-  int64_t row;
-};
-constexpr auto kLessCode = [](const CodedRow& a, const CodedRow& b) { return a.code < b.code; };
-
-// What a run of rows keeps.
+// What one thread finds.
 struct TopPart {
   TopPart(const std::vector<TypeId>& types, int64_t limit,
           const std::shared_ptr<MemoryBudget>& budget)
@@ -81,83 +95,147 @@ struct TopPart {
     partitions.BorrowCodes();
   }
   KeyTable partitions;
-  KeptRows<CodedRow> kept;
+  KeptRows kept;
   BudgetCharge charge;
 };
 
-}  // namespace
+// Calls keep(part) of all partitions, or where that has no room of some after others. `cut`: at
+// once.
+template <typename F>
+absl::Status ForEachHashPart(bool can_cut, bool cut, HashPart& part, F&& keep) {
+  can_cut = can_cut && part.size() < kMostLevels;
+  if (!can_cut || !cut) {
+    absl::Status status = keep(part);
+    if (!can_cut || !IsOutOfMemory(status)) return status;
+  }
+  part.push_back(0);
+  for (int p = 0; p < kPartitions; ++p) {
+    part.back() = static_cast<uint8_t>(p);
+    ADJOIN_RETURN_IF_ERROR(ForEachHashPart(can_cut, /*cut=*/false, part, keep));
+  }
+  part.pop_back();
+  return absl::OkStatus();
+}
 
-absl::StatusOr<std::vector<int64_t>> TopRowsStep::FindInParts(std::span<const Vector> keys,
-                                                              int64_t rows, RunState& state) const {
-  constexpr int64_t kRowsAPart = int64_t{1} << 18;
-  const auto split = static_cast<size_t>(spec_.num_partition);
-  const SortOrder order = spec_.orders.empty() ? SortOrder() : spec_.orders[0];
-  const int64_t most = rows / 2 / spec_.limit;  // partitions; with more it is not worth it
-  const int64_t threads = state.pool == nullptr ? 1 : state.pool->threads();
-  const int64_t num_parts = std::clamp<int64_t>(rows / kRowsAPart, 1, threads);
-  std::vector<TypeId> types;
-  for (size_t k = 0; k < split; ++k) types.push_back(keys[k].type);
-  std::vector<std::unique_ptr<TopPart>> parts;
-  for (int64_t p = 0; p < num_parts; ++p)
-    parts.push_back(std::make_unique<TopPart>(types, spec_.limit, state.budget));
-  const auto fill = [&](int64_t p) -> absl::Status {
-    TopPart& part = *parts[static_cast<size_t>(p)];
-    const int64_t end = rows * (p + 1) / num_parts;
-    std::vector<Vector> slices(split);
-    std::vector<int64_t> ids(static_cast<size_t>(options_.batch_rows));
-    std::vector<uint64_t> codes(ids.size());
-    for (int64_t begin = rows * p / num_parts; begin < end && part.partitions.size() <= most;
-         begin += options_.batch_rows) {
-      if (state.control != nullptr) ADJOIN_RETURN_IF_ERROR(state.control->Check());
-      const int64_t n = std::min(options_.batch_rows, end - begin);
-      for (size_t k = 0; k < split; ++k) slices[k] = Slice(keys[k], begin);
-      part.partitions.FindOrAdd(slices, n, ids.data());
+// Batch by batch, in one part a thread, by order keys that have codes of their own.
+class TopRowsByCodes {
+ public:
+  TopRowsByCodes(const TopRowsSpec& spec, std::span<const Vector> keys, int64_t rows, RunState& run,
+                 const PipelineOptions& options, const HashPart& part)
+      : spec_(spec),
+        partition_(keys.first(static_cast<size_t>(spec.num_partition))),
+        order_(keys.subspan(static_cast<size_t>(spec.num_partition))),
+        rows_(rows),
+        most_(rows / 2 / spec.limit),
+        run_(run),
+        options_(options),
+        part_(part),
+        less_(order_, spec.orders) {}
+
+  absl::StatusOr<TopRows> Find() {
+    constexpr int64_t kRowsAPart = int64_t{1} << 18;
+    const int64_t threads = run_.pool == nullptr ? 1 : run_.pool->threads();
+    const int64_t num_parts = std::clamp<int64_t>(rows_ / kRowsAPart, 1, threads);
+    std::vector<TypeId> types;
+    for (const Vector& key : partition_) types.push_back(key.type);
+    std::vector<std::unique_ptr<TopPart>> parts;
+    for (int64_t p = 0; p < num_parts; ++p)
+      parts.push_back(std::make_unique<TopPart>(types, spec_.limit, run_.budget));
+    ADJOIN_RETURN_IF_ERROR(ForEachBlock(run_.pool, num_parts, [&](int64_t p) {
+      return Fill(rows_ * p / num_parts, rows_ * (p + 1) / num_parts,
+                  *parts[static_cast<size_t>(p)]);
+    }));
+    TopPart& all = *parts[0];
+    for (size_t p = 1; p < parts.size(); ++p) {
+      const TopPart& part = *parts[p];
+      const std::vector<int64_t> ids = all.partitions.AddAll(part.partitions);
+      all.kept.Resize(all.partitions.size());
+      for (size_t i = 0; i < ids.size(); ++i) {
+        for (const CodedRow& row : part.kept.of(i))
+          all.kept.Add(static_cast<size_t>(ids[i]), row, less_);
+      }
+      ADJOIN_RETURN_IF_ERROR(all.charge.GrowTo(all.partitions.bytes() + all.kept.bytes()));
+    }
+    return all.partitions.size() > most_ ? TopRows() : all.kept.Ascending();
+  }
+
+ private:
+  // With more partitions than `most_` it is not worth it.
+  absl::Status Fill(int64_t begin, int64_t end, TopPart& part) const {
+    std::vector<Vector> keys(partition_.size());
+    LargeVector<int64_t> ids(static_cast<size_t>(options_.batch_rows));
+    LargeVector<uint64_t> codes(ids.size());
+    LargeVector<int32_t> rows(ids.size());
+    BatchArena arena;
+    for (; begin < end && part.partitions.size() <= most_; begin += options_.batch_rows) {
+      if (run_.control != nullptr) ADJOIN_RETURN_IF_ERROR(run_.control->Check());
+      int64_t n = std::min(options_.batch_rows, end - begin);
+      arena.Reset();
+      for (size_t k = 0; k < keys.size(); ++k) keys[k] = Slice(partition_[k], begin);
+      OwnCodes(Slice(order_[0], begin), spec_.orders[0], n, codes.data());
+      if (!part_.empty()) {
+        n = SelectOfPart(keys, n, part_, arena, rows.data());
+        for (Vector& key : keys) key = Gather(key, rows.data(), n, arena);
+      }
+      part.partitions.FindOrAdd(keys, n, ids.data());
       part.kept.Resize(part.partitions.size());
-      OwnCodes(Slice(keys[split], begin), order, n, codes.data());
-      for (int64_t r = 0; r < n; ++r)
-        part.kept.Offer(static_cast<size_t>(ids[r]), {codes[r], begin + r}, kLessCode);
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t r = part_.empty() ? i : rows[i];
+        part.kept.Add(static_cast<size_t>(ids[i]), {codes[r], begin + r}, less_);
+      }
       ADJOIN_RETURN_IF_ERROR(part.charge.GrowTo(part.partitions.bytes() + part.kept.bytes()));
     }
     return absl::OkStatus();
-  };
-  ADJOIN_RETURN_IF_ERROR(ForEachBlock(state.pool, num_parts, fill));
-  TopPart& all = *parts[0];
-  for (size_t p = 1; p < parts.size(); ++p) {
-    const TopPart& part = *parts[p];
-    const std::vector<int64_t> ids = all.partitions.AddAll(part.partitions);
-    all.kept.Resize(all.partitions.size());
-    for (size_t i = 0; i < ids.size(); ++i) {
-      for (const CodedRow& row : part.kept.of(i))
-        all.kept.Offer(static_cast<size_t>(ids[i]), row, kLessCode);
-    }
-    ADJOIN_RETURN_IF_ERROR(all.charge.GrowTo(all.partitions.bytes() + all.kept.bytes()));
   }
-  if (all.partitions.size() > most) return std::vector<int64_t>();
-  return Ascending(all.kept, [](const CodedRow& row) { return row.row; });
+
+  const TopRowsSpec& spec_;
+  const std::span<const Vector> partition_, order_;
+  const int64_t rows_, most_;
+  RunState& run_;
+  const PipelineOptions& options_;
+  const HashPart& part_;
+  const CodeLess less_;
+};
+
+// Whether all order keys have codes of their own.
+bool HasOwnCodes(const TopRowsSpec& spec) {
+  bool all = !spec.orders.empty();
+  for (int k = spec.num_partition; k < spec.exprs.num_outputs(); ++k)
+    all &= HasOwnCodes(spec.exprs.output_type(k));
+  return all;
 }
+
+}  // namespace
 
 absl::StatusOr<std::vector<int64_t>> TopRowsStep::Find(const Table& table, RunState& state) const {
   const int64_t rows = table.num_rows();
-  ADJOIN_ASSIGN_OR_RETURN(const std::vector<FlatColumn> flat,
-                          EvaluateOverTable(spec_.exprs, table, state, options_));
+  std::vector<FlatColumn> flat;
+  if (spec_.num_partition > 0 && HasOwnCodes(spec_)) {
+    auto all = EvaluateOverTable(spec_.exprs, table, state, options_);
+    if (!all.ok() && !IsOutOfMemory(all.status())) return all.status();
+    if (all.ok()) flat = *std::move(all);
+  }
   const std::vector<Vector> keys = VectorsOf(flat);
-  const auto split = static_cast<size_t>(spec_.num_partition);
-  const auto order = std::span<const Vector>(keys).subspan(split);
-  if (split > 0 && order.size() == 1 && HasOwnCodes(order[0]))
-    return FindInParts(keys, rows, state);
   BudgetCharge charge(state.budget);
-  ADJOIN_RETURN_IF_ERROR(charge.Add((16 + SortCodes::BytesARow(order)) * rows));
-  const PartitionIds partitions =
-      FindPartitions(std::span<const Vector>(keys).first(split), rows, options_.batch_rows);
-  // What is kept is at most `limit` rows a partition: worth finding where that is half at most.
-  if (partitions.count > rows / 2 / spec_.limit) return std::vector<int64_t>();
-  const SortCodes codes(order, spec_.orders, rows);
-  KeptRows<int64_t> kept(spec_.limit);
-  kept.Resize(partitions.count);
-  const auto less = [&](int64_t a, int64_t b) { return codes.Less(a, b); };
-  for (int64_t row = 0; row < rows; ++row)
-    kept.Offer(static_cast<size_t>(partitions.ids[static_cast<size_t>(row)]), row, less);
-  return Ascending(kept, [](int64_t row) { return row; });
+  std::vector<int64_t> top;
+  bool is_worth_it = true;
+  const auto keep = [&](const HashPart& part) -> absl::Status {
+    if (!is_worth_it) return absl::OkStatus();
+    ADJOIN_ASSIGN_OR_RETURN(const TopRows kept,
+                            keys.empty()
+                                ? FindTopRowsByRuns(spec_, table, part, state, options_)
+                                : TopRowsByCodes(spec_, keys, rows, state, options_, part).Find());
+    is_worth_it = kept.has_value() && std::ssize(top) + std::ssize(*kept) <= rows / 2;
+    if (!is_worth_it) return absl::OkStatus();
+    ADJOIN_RETURN_IF_ERROR(charge.Add(8 * std::ssize(*kept)));
+    top.insert(top.end(), kept->begin(), kept->end());
+    return absl::OkStatus();
+  };
+  HashPart part;
+  ADJOIN_RETURN_IF_ERROR(ForEachHashPart(spec_.num_partition > 0, state.spill->forced, part, keep));
+  if (!is_worth_it) return std::vector<int64_t>();
+  std::sort(top.begin(), top.end());
+  return top;
 }
 
 absl::Status TopRowsStep::Run(RunState& state) const {

@@ -22,8 +22,9 @@ struct TopRowsSpec {
 };
 
 // Gives the first `limit` rows of each partition in the window's order (of equal ones the earlier),
-// in the relation's order; all rows where that would leave out few, or has no room. A row is
-// compared with the last that its partition keeps: nothing is sorted.
+// in the relation's order; all rows where that would leave out few. A row is compared with the last
+// that its partition keeps: nothing is sorted, and memory is taken for what is kept and a run of
+// rows. Where that has no room, some partitions after others, and where not even that, all rows.
 class TopRowsStep final : public Step {
  public:
   TopRowsStep(TopRowsSpec spec, int out_slot, PipelineOptions options)
@@ -34,9 +35,6 @@ class TopRowsStep final : public Step {
  private:
   // Their numbers, ascending; of all rows: none.
   absl::StatusOr<std::vector<int64_t>> Find(const Table& table, RunState& state) const;
-  // With a single order key of numbers without NULLs: block by block, in one part a thread.
-  absl::StatusOr<std::vector<int64_t>> FindInParts(std::span<const Vector> keys, int64_t rows,
-                                                   RunState& state) const;
 
   TopRowsSpec spec_;
   int out_slot_;
