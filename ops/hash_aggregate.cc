@@ -28,8 +28,8 @@ struct Groups {
   }
   static std::unique_ptr<KeyTable> MakeSeen(const HashAggregateSpec& spec,
                                             const AggregateSpec& aggregate) {
-    std::vector<TypeId> types = {TypeId::kInt64, spec.exprs.output_type(aggregate.arg)};
-    if (aggregate.second >= 0) types.push_back(spec.exprs.output_type(aggregate.second));
+    std::vector<TypeId> types = aggregate.ArgumentTypes(spec.exprs);
+    types.insert(types.begin(), TypeId::kInt64);
     auto seen = std::make_unique<KeyTable>(types);
     seen->BorrowCodes();
     return seen;
@@ -76,43 +76,13 @@ struct BlockGroups final : LocalState {
   std::vector<Vector> keys;
 };
 
-// Rows that pass a FILTER; null for all.
-const uint8_t* TakenRows(const CompiledExpr& exprs, const ExprScratch& scratch, int filter,
-                         int64_t n, BatchArena& arena) {
-  if (filter < 0) return nullptr;
-  const Vector& condition = exprs.output(scratch, filter);
-  if (condition.valid == nullptr) return condition.as<uint8_t>();
-  uint8_t* take = arena.Make<uint8_t>(n);
-  for (int64_t r = 0; r < n; ++r) take[r] = condition.as<uint8_t>()[r] & condition.valid[r];
-  return take;
-}
-
-// What an aggregate reads of a batch.
-struct Arguments {
-  Vector vectors[2];
-  size_t count = 0;
-  std::span<const Vector> span() const { return {vectors, count}; }
-};
-Arguments ArgumentsOf(const CompiledExpr& exprs, const ExprScratch& scratch,
-                      const AggregateSpec& aggregate, int64_t n, BatchArena& arena) {
-  Arguments out;
-  for (int output : {aggregate.arg, aggregate.second}) {
-    if (output >= 0) out.vectors[out.count++] = WithViews(exprs.output(scratch, output), n, arena);
-  }
-  return out;
-}
-
 // Notes which values of which groups a block has, where the first is not NULL and `take` says so.
 void NoteDistinct(KeyTable& seen, std::span<const Vector> args, const uint8_t* take,
                   const int64_t* groups, int64_t n, BatchArena& arena) {
   int32_t* rows = arena.Make<int32_t>(n);
-  int64_t* of_group = arena.Make<int64_t>(n);
-  int64_t m = 0;
-  for (int64_t r = 0; r < n; ++r) {
-    if (args[0].is_null(r) || (take != nullptr && take[r] == 0)) continue;
-    of_group[m] = groups == nullptr ? 0 : groups[r];
-    rows[m++] = static_cast<int32_t>(r);
-  }
+  const int64_t m = SelectTaken(args[0], take, n, rows);
+  int64_t* of_group = arena.Make<int64_t>(m);
+  for (int64_t i = 0; i < m; ++i) of_group[i] = groups == nullptr ? 0 : groups[rows[i]];
   std::vector<Vector> keys = {{TypeId::kInt64, of_group, nullptr}};
   for (const Vector& arg : args) keys.push_back(Take(arg, rows, m, arena));
   seen.FindOrAdd(keys, m, arena.Make<int64_t>(m));
@@ -135,30 +105,32 @@ std::vector<int64_t> MergeGroups(const HashAggregateSpec& spec, const Groups& fr
   return map;
 }
 
-// Adds what a block has seen and no earlier block had to the accumulator. map[g]: the block's
-// group g.
-void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t>& map,
-                   Accumulator& accumulator) {
+// Adds what a block has seen. map[g]: the block's group g.
+void MergeDistinct(const KeyTable& from, KeyTable& to, const std::vector<int64_t>& map) {
   BatchArena arena;
-  constexpr int64_t kChunk = 4096;
-  for (int64_t begin = 0; begin < from.size(); begin += kChunk) {
-    const int64_t n = std::min(kChunk, from.size() - begin);
+  for (int64_t begin = 0; begin < from.size(); begin += kDistinctChunk) {
+    const int64_t n = std::min(kDistinctChunk, from.size() - begin);
     arena.Reset();
     const Vector local = from.Key(0, begin, n, arena);
     int64_t* groups = arena.Make<int64_t>(n);
-    for (int64_t i = 0; i < n; ++i) groups[i] = map.empty() ? 0 : map[local.as<int64_t>()[i]];
+    for (int64_t i = 0; i < n; ++i) groups[i] = map[local.as<int64_t>()[i]];
     std::vector<Vector> keys = {{TypeId::kInt64, groups, nullptr}};
     for (int k = 1; k < from.num_keys(); ++k) keys.push_back(from.Key(k, begin, n, arena));
-    int64_t* ids = arena.Make<int64_t>(n);
-    int64_t next_new = to.size();
-    to.FindOrAdd(keys, n, ids);
-    uint8_t* is_new = arena.Make<uint8_t>(n);
-    for (int64_t i = 0; i < n; ++i) {
-      is_new[i] = ids[i] == next_new ? 1 : 0;
-      next_new += is_new[i];
-    }
-    for (Vector& key : keys) key = WithViews(key, n, arena);
-    accumulator.Update(std::span(keys).subspan(1), is_new, groups, n);
+    to.FindOrAdd(keys, n, arena.Make<int64_t>(n));
+  }
+}
+
+// Adds the values to their groups, of which there is one where there are no keys.
+void AddDistinct(const KeyTable& seen, bool has_keys, Accumulator& accumulator) {
+  BatchArena arena;
+  for (int64_t begin = 0; begin < seen.size(); begin += kDistinctChunk) {
+    const int64_t n = std::min(kDistinctChunk, seen.size() - begin);
+    arena.Reset();
+    const auto* groups = seen.Key(0, begin, n, arena).as<int64_t>();
+    std::vector<Vector> args;
+    for (int k = 1; k < seen.num_keys(); ++k)
+      args.push_back(WithViews(seen.Key(k, begin, n, arena), n, arena));
+    accumulator.Update(args, nullptr, has_keys ? groups : nullptr, n);
   }
 }
 
@@ -221,7 +193,7 @@ absl::Status HashAggregate::Consume(const Batch& batch, const SharedState&,
     const AggregateSpec& aggregate = spec_.aggregates[a];
     const uint8_t* take =
         TakenRows(spec_.exprs, block.scratch, aggregate.filter, batch.rows, block.arena);
-    const Arguments args =
+    const AggregateArguments args =
         ArgumentsOf(spec_.exprs, block.scratch, aggregate, batch.rows, block.arena);
     if (aggregate.distinct) {
       NoteDistinct(*groups.distinct[a], args.span(), take, ids, batch.rows, block.arena);
@@ -249,8 +221,7 @@ absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState
     map = MergeGroups(spec_, *block.groups, *all.groups);
   }
   for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
-    if (spec_.aggregates[a].distinct)
-      MergeDistinct(*seen[a], *all.groups->distinct[a], map, *all.groups->accumulators[a]);
+    if (spec_.aggregates[a].distinct) MergeDistinct(*seen[a], *all.groups->distinct[a], map);
   }
   if (block.groups == nullptr) block.charge.Release(all.groups->bytes());  // they are all's now
   return all.charge.GrowTo(all.groups->bytes());
@@ -260,7 +231,12 @@ absl::StatusOr<TableRef> HashAggregate::Finish(SharedState& shared, RunState& ru
   auto& all = static_cast<AllGroups&>(shared);
   if (all.groups == nullptr) all.groups = std::make_unique<Groups>(spec_);
   const Groups& groups = *all.groups;
-  for (auto& accumulator : groups.accumulators) accumulator->Finish(run.pool);
+  for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
+    if (spec_.aggregates[a].distinct)
+      AddDistinct(*groups.distinct[a], spec_.num_keys > 0, *groups.accumulators[a]);
+    groups.accumulators[a]->Finish(run.pool);
+  }
+  ADJOIN_RETURN_IF_ERROR(all.charge.GrowTo(groups.bytes()));
   std::vector<ColumnRef> columns(spec_.schema.fields.size());
   const int64_t chunk_rows = all.options.morsel_rows;
   const auto finish = [&](int64_t c) -> absl::Status {
@@ -294,6 +270,11 @@ absl::StatusOr<TableRef> HashAggregate::Finish(SharedState& shared, RunState& ru
     columns.push_back(std::move(column));
   }
   return Table::MakeUnchecked(std::move(schema), std::move(columns), groups.size());
+}
+
+bool HashAggregate::CanSpill() const {
+  return spec_.num_keys > 0 || std::any_of(spec_.aggregates.begin(), spec_.aggregates.end(),
+                                           [](const auto& a) { return a.keeps_values(); });
 }
 
 std::string HashAggregate::Describe() const {

@@ -6,19 +6,14 @@
 #include <vector>
 
 #include "ops/accumulator.h"
+#include "ops/aggregate_arguments.h"
 #include "ops/expression.h"
 #include "ops/pipeline.h"
 
 namespace adjoin {
 
-struct AggregateSpec {
-  AggregateKind kind = AggregateKind::kCountStar;
-  int arg = -1;     // output of exprs; -1 for COUNT(*)
-  int second = -1;  // the second argument, where there is one; of kComoment not that is `arg` too
-  int filter = -1;  // output of exprs, a condition; -1: every row
-  bool distinct = false;
-  TypeId result = TypeId::kInt64;
-};
+// Values of DISTINCT that are added at once, which decides the bits of float sums.
+inline constexpr int64_t kDistinctChunk = 4096;
 
 struct HashAggregateSpec {
   CompiledExpr exprs;  // over batch columns: the keys, then what the aggregates read
@@ -30,7 +25,8 @@ struct HashAggregateSpec {
 };
 
 // Groups in first-seen order; without keys one row always. Blocks are aggregated apart and merged
-// in order. Where there is an `order`, the result has one column more: that of a group's first row.
+// in order; what DISTINCT leaves is added in the end, in first-seen order. Where there is an
+// `order`, the result has one column more: that of a group's first row.
 class HashAggregate final : public PipelineSink {
  public:
   explicit HashAggregate(HashAggregateSpec spec) : spec_(std::move(spec)) {}
@@ -48,8 +44,9 @@ class HashAggregate final : public PipelineSink {
                      bool* done) const override;
   absl::StatusOr<TableRef> Finish(SharedState& shared, RunState& run) const override;
   // Rows are cut by a hash of their keys, parts are aggregated one after another, and their groups
-  // merged by their first rows.
-  bool CanSpill() const override { return spec_.num_keys > 0; }
+  // merged by their first rows. Without keys, the rows go to a file and aggregates that keep values
+  // are computed of it one after another (SpilledValues).
+  bool CanSpill() const override;
   absl::StatusOr<TableRef> RunSpilled(const std::vector<Branch>& branches, RunState& run,
                                       const PipelineOptions& options) const override;
   std::string Describe() const override;

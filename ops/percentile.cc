@@ -12,6 +12,36 @@
 namespace adjoin {
 namespace {
 
+// Where the value at a share of the way from the first to the last of `n` is: beyond the `first`
+// by the `rest` of the way to the next.
+struct Place {
+  Place(double share, int64_t n) {
+    const double place = share * (static_cast<double>(n) - 1);
+    first = static_cast<int64_t>(std::floor(place));
+    rest = place - std::floor(place);
+  }
+  int64_t first;
+  double rest;
+};
+
+// The code that is at `place` among those of all values in order: byte by byte from the highest,
+// each by counting the codes that begin like it.
+uint64_t CodeAt(std::span<const double> values, uint64_t flip, int64_t place) {
+  uint64_t code = 0;
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    const uint64_t above = shift == 56 ? 0 : ~uint64_t{0} << (shift + 8);
+    int64_t counts[256] = {};
+    for (const double value : values) {
+      const uint64_t of = OrderedBits(value) ^ flip;
+      if ((of & above) == code) ++counts[of >> shift & 255];
+    }
+    uint64_t byte = 0;
+    for (; place >= counts[byte]; ++byte) place -= counts[byte];
+    code |= byte << shift;
+  }
+  return code;
+}
+
 class Percentile final : public Accumulator {
  public:
   explicit Percentile(bool descending) : flip_(descending ? ~uint64_t{0} : 0) {}
@@ -71,14 +101,13 @@ class Percentile final : public Accumulator {
  private:
   // Leaves the codes in another order. REQUIRES: there are some.
   double Pick(std::span<uint64_t> codes) const {
-    const double place = share_ * (static_cast<double>(codes.size()) - 1);
-    const double whole = std::floor(place);
-    const auto at = codes.begin() + static_cast<ptrdiff_t>(whole);
+    const Place place(share_, std::ssize(codes));
+    const auto at = codes.begin() + place.first;
     std::nth_element(codes.begin(), at, codes.end());
     const double low = OfOrderedBits(*at ^ flip_);
-    if (whole == place) return low;
+    if (place.rest == 0) return low;
     const double high = OfOrderedBits(*std::min_element(at + 1, codes.end()) ^ flip_);
-    return low + (place - whole) * (high - low);
+    return low + place.rest * (high - low);
   }
 
   const uint64_t flip_;
@@ -91,6 +120,15 @@ class Percentile final : public Accumulator {
 };
 
 }  // namespace
+
+double PercentileOf(std::span<const double> values, double share, bool descending) {
+  const uint64_t flip = descending ? ~uint64_t{0} : 0;
+  const Place place(share, std::ssize(values));
+  const double low = OfOrderedBits(CodeAt(values, flip, place.first) ^ flip);
+  if (place.rest == 0) return low;
+  const double high = OfOrderedBits(CodeAt(values, flip, place.first + 1) ^ flip);
+  return low + place.rest * (high - low);
+}
 
 std::unique_ptr<Accumulator> MakePercentile(bool descending) {
   return std::make_unique<Percentile>(descending);

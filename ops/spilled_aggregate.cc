@@ -5,6 +5,7 @@
 #include "ops/hash_aggregate.h"
 #include "ops/pipeline_run.h"
 #include "ops/row_partitions.h"
+#include "ops/spilled_values.h"
 #include "ops/stored_rows.h"
 
 namespace adjoin {
@@ -62,6 +63,7 @@ class SpilledGroups {
 absl::StatusOr<TableRef> HashAggregate::RunSpilled(const std::vector<Branch>& branches,
                                                    RunState& run,
                                                    const PipelineOptions& options) const {
+  if (spec_.num_keys == 0) return AggregateValuesInFiles(spec_, branches, run, options);
   PartitionSpec spec;
   spec.keys = &spec_.exprs;
   spec.num_keys = spec_.num_keys;

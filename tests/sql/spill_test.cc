@@ -76,6 +76,12 @@ TEST_F(SpillTest, RowsAndBitsAreThoseOfMemory) {
       "WITH c AS (SELECT g, SUM(v) AS x FROM t GROUP BY g) SELECT a.g, b.x FROM c AS a JOIN c AS b "
       "ON a.g = b.g + 1 ORDER BY a.x",
       "SELECT k, v, s FROM t ORDER BY v LIMIT 10 OFFSET 20000",
+      "SELECT k, v FROM t ORDER BY repeat(s, 20), k DESC",
+      "SELECT COUNT(DISTINCT v) AS c, SUM(DISTINCT v) AS s, SUM(v) AS x, MIN(s) AS m, "
+      "COUNT(DISTINCT g) FILTER (WHERE v > 0) AS f, AVG(DISTINCT n) AS a FROM t",
+      "SELECT PERCENTILE_CONT(0.3) WITHIN GROUP (ORDER BY v) AS p, AVG(v) AS a, "
+      "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY n DESC) AS q, "
+      "PERCENTILE_CONT(1) WITHIN GROUP (ORDER BY g) FILTER (WHERE v > 100) AS z FROM t",
   };
   for (const char* sql : kQueries) {
     for (const int threads : {1, 2}) {
@@ -91,6 +97,28 @@ TEST_F(SpillTest, RowsAndBitsAreThoseOfMemory) {
       EXPECT_GT(result->spilled_bytes, 0) << sql;
       EXPECT_GT(result->peak_bytes, 0) << sql;
       EXPECT_LE(result->peak_bytes, kBudget) << sql;
+    }
+  }
+}
+
+// 42000 rows are of one partition, which has no room; what is kept of each has.
+TEST_F(SpillTest, FirstRowsOfAPartitionThatHasNoRoom) {
+  const char* const kOrders[] = {"v DESC, k", "n DESC, k", "n NULLS FIRST, v",
+                                 "s, v DESC", "v * 2, n",  "(k % 100)::NUMERIC(6, 2), s DESC, v"};
+  for (const char* partitions : {"k % 10 / 7", "CASE WHEN k % 10 < 7 THEN 0 ELSE k / 2 END"}) {
+    for (const char* order : kOrders) {
+      const std::string sql = std::string("SELECT k, r FROM (SELECT k, ROW_NUMBER() OVER ") +
+                              "(PARTITION BY " + partitions + " ORDER BY " + order +
+                              ") AS r FROM t) AS w WHERE r <= 2";
+      Run("RESET memory_limit; RESET adjoin.temp_directory; RESET adjoin.spill");
+      const std::string expected = Rows(sql);
+      Leave(int64_t{1} << 20);
+      const bool few = partitions[0] == 'k';
+      if (!few) UseDirectory();  // what goes out has no room
+      EXPECT_TRUE(Rows(sql) == expected) << sql;
+      UseDirectory();
+      Run("SET adjoin.spill = force");
+      EXPECT_TRUE(Rows(sql) == expected) << sql;
     }
   }
 }
