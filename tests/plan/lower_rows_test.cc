@@ -258,8 +258,10 @@ TEST_F(LowerRowsByHand, RangeFramesWithOffsets) {
     for (const FrameBound end :
          {FrameBound::kCurrentRow, FrameBound::kFollowing, FrameBound::kUnboundedFollowing}) {
       for (int order = 0; order < 4; ++order) {
-        Window window{
-            {}, {{key, order % 2 == 1, order / 2 == 1}}, {FrameMode::kRange, start, end, 1, 2}, {}};
+        Window window{{},
+                      {{key, order % 2 == 1, order / 2 == 1}},
+                      {FrameMode::kRange, start, end, 0, 0, Value::Float(1), Value::Float(2)},
+                      {}};
         window.calls = {{WindowFunction::kSum, {Col(1)}, nullptr, TypeId::kInt64},
                         {WindowFunction::kCountStar, {}, nullptr, TypeId::kInt64}};
         const NodeRef node = planner_.Make(window, {input});
