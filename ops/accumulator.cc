@@ -1,6 +1,7 @@
 #include "ops/accumulator.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -85,7 +86,8 @@ class Count final : public Accumulator {
 template <typename T, typename Sum>
 class Total final : public Accumulator {
  public:
-  Total(bool average, TypeId result) : average_(average), result_(result) {}
+  Total(bool average, TypeId result, bool in_sequence)
+      : average_(average), result_(result), in_sequence_(in_sequence) {}
   void Resize(int64_t groups) override { totals_.resize(static_cast<size_t>(groups)); }
   void Reserve(int64_t groups) override { totals_.reserve(static_cast<size_t>(groups)); }
   void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
@@ -97,14 +99,14 @@ class Total final : public Accumulator {
     };
     if (groups == nullptr) {
       UpdateOnly(args[0], take, n);
+    } else if (in_sequence_ || std::ssize(totals_) > kFewGroups) {
+      ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) { add(totals_[g], r); });
     } else if (std::is_same_v<T, double> && std::ssize(totals_) <= kMostGroupLanes &&
                args[0].valid == nullptr && take == nullptr) {
       UpdateByLanes(args[0].as<double>(), groups, n);
-    } else if (std::ssize(totals_) <= kFewGroups) {
+    } else {
       UpdateFew<Part>(args.data(), take, groups, n, std::ssize(totals_), add,
                       [&](int64_t g, const Part& part) { totals_[g] += part; });
-    } else {
-      ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) { add(totals_[g], r); });
     }
   }
   void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
@@ -190,6 +192,7 @@ class Total final : public Accumulator {
 
   const bool average_;
   const TypeId result_;
+  const bool in_sequence_;
   LargeVector<Part> totals_;
   std::vector<T> taken_;
 };
@@ -244,30 +247,55 @@ class Extreme final : public Accumulator {
  public:
   explicit Extreme(TypeId type) : type_(type) {}
   void Resize(int64_t groups) override {
-    values_.resize(static_cast<size_t>(groups));
-    has_.resize(static_cast<size_t>(groups));
+    values_.resize(static_cast<size_t>(groups), Last());
+    has_.resize(static_cast<size_t>(groups), 0);
   }
   void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
               int64_t n) override {
     const T* x = args[0].as<T>();
-    ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) { Offer(g, x[r]); });
+    if (!IsArithmetic() || groups == nullptr || args[0].valid != nullptr || take != nullptr) {
+      all_have_ = all_have_ && n == 0;
+    }
+    if (!all_have_) {
+      ForEachTaken(args.data(), take, groups, n, [&](int64_t r, int64_t g) { Offer(g, x[r]); });
+      return;
+    }
+    for (int64_t r = 0; r < n; ++r) values_[groups[r]] = Better(values_[groups[r]], x[r]);
+    std::fill(has_.begin() + num_have_, has_.end(), 1);  // groups are new with a row of theirs
+    num_have_ = std::ssize(has_);
   }
   void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
     const auto& from = static_cast<const Extreme&>(other);
+    all_have_ = all_have_ && from.all_have_ && n == std::ssize(from.has_);
     for (int64_t g = 0; g < n; ++g) {
       if (from.has_[g] != 0) Offer(map == nullptr ? g : map[g], from.values_[g]);
     }
+    num_have_ = std::ssize(has_);
   }
-  absl::StatusOr<Vector> Result(int64_t begin, int64_t, BatchArena&) const override {
-    return Vector{type_, values_.data() + begin, has_.data() + begin};
+  absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
+    if (n == 0) return Vector{type_, values_.data(), nullptr};
+    return Vector{type_, values_.data() + begin,
+                  GroupValidity(n, arena, [&](int64_t g) { return has_[begin + g] != 0; })};
   }
 
   int64_t bytes() const override { return VectorBytes(values_) + VectorBytes(has_); }
 
  private:
+  static constexpr bool IsArithmetic() { return std::is_arithmetic_v<T>; }
+  // No value is worse.
+  static T Last() {
+    using Limits = std::numeric_limits<T>;
+    if constexpr (std::is_floating_point_v<T>)
+      return kGreatest ? -Limits::infinity() : Limits::quiet_NaN();
+    if constexpr (std::is_integral_v<T>) return kGreatest ? Limits::lowest() : Limits::max();
+    return T();
+  }
+  static bool IsBetter(const T& value, const T& than) {
+    return kGreatest ? SqlLess(than, value) : SqlLess(value, than);
+  }
+  static T Better(const T& a, const T& b) { return IsBetter(b, a) ? b : a; }
   void Offer(int64_t g, const T& value) {
-    const bool better = kGreatest ? SqlLess(values_[g], value) : SqlLess(value, values_[g]);
-    if (has_[g] != 0 && !better) return;
+    if (has_[g] != 0 && !IsBetter(value, values_[g])) return;
     has_[g] = 1;
     if constexpr (std::is_same_v<T, std::string_view>) {
       values_[g] = text_.Copy(value);
@@ -276,8 +304,12 @@ class Extreme final : public Accumulator {
     }
   }
   const TypeId type_;
-  std::vector<T> values_;
-  std::vector<uint8_t> has_;
+  LargeVector<T> values_;
+  LargeVector<uint8_t> has_;
+  // While all rows so far counted every group has a value, and has_ says so of the first num_have_:
+  // h2o q7 at 1e7 rows 112 -> 55 ms.
+  bool all_have_ = true;
+  int64_t num_have_ = 0;
   TextArena text_;
 };
 
@@ -368,18 +400,18 @@ class StringAgg final : public Accumulator {
   int64_t text_bytes_ = 0;
 };
 
-std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) {
+std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result, bool in_sequence) {
   switch (arg) {
     case TypeId::kInt16:
-      return std::make_unique<Total<int16_t, int64_t>>(average, result);
+      return std::make_unique<Total<int16_t, int64_t>>(average, result, in_sequence);
     case TypeId::kInt32:
-      return std::make_unique<Total<int32_t, int64_t>>(average, result);
+      return std::make_unique<Total<int32_t, int64_t>>(average, result, in_sequence);
     case TypeId::kInt64:
-      return std::make_unique<Total<int64_t, __int128>>(average, result);
+      return std::make_unique<Total<int64_t, __int128>>(average, result, in_sequence);
     case TypeId::kFloat32:
-      return std::make_unique<Total<float, double>>(average, result);
+      return std::make_unique<Total<float, double>>(average, result, in_sequence);
     case TypeId::kFloat64:
-      return std::make_unique<Total<double, double>>(average, result);
+      return std::make_unique<Total<double, double>>(average, result, in_sequence);
     case TypeId::kDecimal:
       return std::make_unique<DecimalTotal>(average);
     default:
@@ -390,15 +422,15 @@ std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result) 
 }  // namespace
 
 std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, TypeId result,
-                                             int num_args) {
+                                             int num_args, bool in_sequence) {
   switch (kind) {
     case AggregateKind::kCountStar:
     case AggregateKind::kCount:
       return std::make_unique<Count>();
     case AggregateKind::kSum:
-      return MakeTotal(arg, false, result);
+      return MakeTotal(arg, false, result, in_sequence);
     case AggregateKind::kAvg:
-      return MakeTotal(arg, true, result);
+      return MakeTotal(arg, true, result, in_sequence);
     case AggregateKind::kMin:
     case AggregateKind::kBoolAnd:
       return WithElementType(arg, [&](auto zero) -> std::unique_ptr<Accumulator> {

@@ -40,9 +40,11 @@ class Accumulator {
   virtual int64_t bytes() const = 0;  // of memory
 };
 
-// `arg` is ignored for kCountStar. `num_args`: of kComoment.
+// `arg` is ignored for kCountStar. `num_args`: of kComoment. `in_sequence`: float sums of a group
+// follow from its own rows alone, one after another; else, where groups are few, also from where
+// the rows are among others, as several are added at once.
 std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, TypeId result,
-                                             int num_args = 2);
+                                             int num_args = 2, bool in_sequence = false);
 
 // SQL's order of one type: NaN above every number.
 template <typename T>

@@ -6,6 +6,17 @@
 
 namespace adjoin {
 
+// 1 / n. A division a row and sum was a third of h2o q9.
+inline double Reciprocal(int64_t n) {
+  static constexpr auto kReciprocals = [] {
+    std::array<double, 1024> reciprocals = {};
+    for (size_t i = 1; i < reciprocals.size(); ++i) reciprocals[i] = 1.0 / static_cast<double>(i);
+    return reciprocals;
+  }();
+  return n < std::ssize(kReciprocals) ? kReciprocals[static_cast<size_t>(n)]
+                                      : 1.0 / static_cast<double>(n);
+}
+
 // Of two values, x and y, or of one that is both. The means are kept up to date with each (Welford
 // 1962), and partial results are merged as Chan, Golub and LeVeque (1979) do: values near 1e9 keep
 // their digits.
@@ -14,7 +25,7 @@ class CentredSumOf {
  public:
   void Add(const std::array<double, kValues>& values) {
     ++count_;
-    const double weight = 1.0 / static_cast<double>(count_);
+    const double weight = Reciprocal(count_);
     const double dx = values[0] - means_[0];
     for (size_t i = 0; i < kValues; ++i) means_[i] += (values[i] - means_[i]) * weight;
     sum_ += dx * (values[kValues - 1] - means_[kValues - 1]);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/status.h"
+#include "kernels/kernel_table.h"
 
 namespace adjoin {
 namespace {
@@ -32,11 +33,15 @@ absl::StatusOr<std::shared_ptr<Buffer>> MakeValidity(int64_t n, F&& is_valid,
   return buffer;
 }
 
-// Which rows are -1 is not for a branch predictor.
+// `outer`: rows may be -1; which are is not for a branch predictor.
 template <typename T>
-const T* TakeValues(const Column& column, const int64_t* rows, int64_t n, T* out) {
+const T* TakeValues(const Column& column, const int64_t* rows, int64_t n, bool outer, T* out) {
   if (column.length() == 0) return std::fill_n(out, n, T{}), out;
   const T* from = column.values<T>();
+  if (!outer) {
+    for (int64_t i = 0; i < n; ++i) out[i] = from[rows[i]];
+    return out;
+  }
   for (int64_t i = 0; i < n; ++i) {
     const T value = from[std::max<int64_t>(rows[i], 0)];
     out[i] = rows[i] < 0 ? T{} : value;
@@ -71,13 +76,13 @@ Vector GatherColumn(const Column& column, const int64_t* rows, int64_t n, bool o
     out.valid = valid;
   }
   if (column.type() == TypeId::kText) {
-    out.codes = TakeValues(column, rows, n, arena.Make<int32_t>(n));
+    out.codes = TakeValues(column, rows, n, outer, arena.Make<int32_t>(n));
     out.column = &column;
     return out;
   }
   WithElementType(column.type(), [&](auto zero) {
     using T = decltype(zero);
-    out.data = TakeValues(column, rows, n, arena.Make<T>(n));
+    out.data = TakeValues(column, rows, n, outer, arena.Make<T>(n));
   });
   return out;
 }
@@ -402,6 +407,7 @@ absl::StatusOr<RowTaker> RowTaker::Make(const Column& column, int64_t n, bool ou
   RowTaker taker;
   taker.column_ = &column;
   taker.rows_ = n;
+  taker.outer_ = outer;
   ADJOIN_ASSIGN_OR_RETURN(taker.values_, Buffer::Allocate(n * WidthOf(column.type()), budget));
   if (outer || column.has_nulls()) taker.valid_.resize(static_cast<size_t>(n));
   return taker;
@@ -412,11 +418,31 @@ void RowTaker::Take(std::span<const int64_t> rows, int64_t at) {
   const TypeId stored = column_->type() == TypeId::kText ? TypeId::kInt32 : column_->type();
   WithElementType(stored, [&](auto zero) {
     using T = decltype(zero);
-    TakeValues(*column_, rows.data(), n, values_->mutable_as<T>() + at);
+    TakeValues(*column_, rows.data(), n, outer_, values_->mutable_as<T>() + at);
   });
   if (valid_.empty()) return;
   for (int64_t i = 0; i < n; ++i)
     valid_[at + i] = rows[i] >= 0 && !column_->is_null(rows[i]) ? 1 : 0;
+}
+
+void RowTaker::TakeAscending(int64_t first, std::span<const int32_t> rows, int64_t at) {
+  const auto n = static_cast<int64_t>(rows.size());
+  const int64_t width = WidthOf(column_->type());
+  const auto* from = static_cast<const std::byte*>(column_->data()) + first * width;
+  std::byte* to = values_->mutable_as<std::byte>() + at * width;
+  if (width == 4) {
+    Kernels().take_4(from, rows.data(), n, to);
+  } else if (width == 8) {
+    Kernels().take_8(from, rows.data(), n, to);
+  } else {
+    WithElementType(column_->type(), [&](auto zero) {
+      using T = decltype(zero);
+      for (int64_t i = 0; i < n; ++i)
+        reinterpret_cast<T*>(to)[i] = reinterpret_cast<const T*>(from)[rows[i]];
+    });
+  }
+  for (int64_t i = 0; i < n && !valid_.empty(); ++i)
+    valid_[at + i] = column_->is_null(first + rows[i]) ? 0 : 1;
 }
 
 absl::StatusOr<ColumnRef> RowTaker::Finish(const std::shared_ptr<MemoryBudget>& budget) {

@@ -131,11 +131,14 @@ class RowTaker {
                                        const std::shared_ptr<MemoryBudget>& budget);
   // Elements [at, at + rows.size()) are the given rows.
   void Take(std::span<const int64_t> rows, int64_t at);
+  // The same of rows first + rows[i], which never fall. REQUIRES: not `outer`.
+  void TakeAscending(int64_t first, std::span<const int32_t> rows, int64_t at);
   absl::StatusOr<ColumnRef> Finish(const std::shared_ptr<MemoryBudget>& budget);  // the last call
 
  private:
   const Column* column_ = nullptr;
   int64_t rows_ = 0;
+  bool outer_ = false;
   std::shared_ptr<Buffer> values_;
   std::vector<uint8_t> valid_;  // empty: no NULLs
 };

@@ -19,8 +19,8 @@ struct Groups {
   explicit Groups(const HashAggregateSpec& spec) : keys(KeyTypes(spec)) {
     for (const AggregateSpec& aggregate : spec.aggregates) {
       const TypeId arg = aggregate.arg < 0 ? TypeId::kInt64 : spec.exprs.output_type(aggregate.arg);
-      accumulators.push_back(
-          MakeAccumulator(aggregate.kind, arg, aggregate.result, aggregate.second < 0 ? 1 : 2));
+      accumulators.push_back(MakeAccumulator(aggregate.kind, arg, aggregate.result,
+                                             aggregate.second < 0 ? 1 : 2, spec.order >= 0));
       distinct.push_back(aggregate.distinct ? MakeSeen(spec, aggregate) : nullptr);
     }
     keys.BorrowCodes();

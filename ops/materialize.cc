@@ -176,9 +176,18 @@ absl::StatusOr<TableRef> MaterializePairsSink::TakePieces(const StoredRows& pair
       return absl::OkStatus();
     }
     constexpr size_t kRows = 8192;
+    std::vector<int32_t> from_first;
     for (size_t begin = 0; begin < piece.rows[0].size(); begin += kRows) {
       const auto rows = piece.rows[0].subspan(begin, std::min(kRows, piece.rows[0].size() - begin));
-      for (Taken& of : taken[0]) of.rows.Take(rows, piece.at + static_cast<int64_t>(begin));
+      const int64_t row = piece.at + static_cast<int64_t>(begin);
+      if (rows.back() - rows.front() > INT32_MAX) {
+        for (Taken& of : taken[0]) of.rows.Take(rows, row);
+        continue;
+      }
+      from_first.resize(rows.size());
+      for (size_t r = 0; r < rows.size(); ++r)
+        from_first[r] = static_cast<int32_t>(rows[r] - rows.front());
+      for (Taken& of : taken[0]) of.rows.TakeAscending(rows.front(), from_first, row);
     }
     return absl::OkStatus();
   };

@@ -9,7 +9,7 @@
 namespace adjoin {
 
 // Runs the branches into the sink; where that is out of memory and the run may spill, again through
-// files, with the same rows, order and bits.
+// files, with the same rows, order and bits, but for float sums of 32 groups and fewer.
 absl::StatusOr<TableRef> RunPipeline(const std::vector<Branch>& branches, const PipelineSink& sink,
                                      RunState& run, const PipelineOptions& options);
 
