@@ -1,11 +1,14 @@
 #include "ops/top_rows.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/large_vector.h"
 #include "engine/status.h"
 #include "ops/budget_charge.h"
 #include "ops/column_access.h"
@@ -30,9 +33,9 @@ struct CodedRow {
 class CodeLess {
  public:
   CodeLess(std::span<const Vector> keys, std::span<const SortOrder> orders)
-      : keys_(keys), orders_(orders) {}
+      : keys_(keys), orders_(orders), one_key_(keys.size() == 1 && keys[0].valid == nullptr) {}
   bool operator()(const CodedRow& a, const CodedRow& b) const {
-    return a.code != b.code ? a.code < b.code : LessByValues(a.row, b.row);
+    return a.code != b.code || one_key_ ? a.code < b.code : LessByValues(a.row, b.row);
   }
 
  private:
@@ -52,6 +55,7 @@ class CodeLess {
   }
   const std::span<const Vector> keys_;
   const std::span<const SortOrder> orders_;
+  const bool one_key_;  // whose codes tell all values apart
 };
 
 // What each partition keeps of a part of the rows.
@@ -60,31 +64,47 @@ class KeptRows {
   explicit KeptRows(int64_t limit) : limit_(static_cast<size_t>(limit)) {}
   void Resize(int64_t partitions) {
     rows_.resize(static_cast<size_t>(partitions) * limit_);
-    sizes_.resize(static_cast<size_t>(partitions));
+    sizes_.resize(static_cast<size_t>(partitions), 0);
+    last_.resize(static_cast<size_t>(partitions), std::numeric_limits<uint64_t>::max());
+  }
+  // False: a row with this code is none of them.
+  bool MayKeep(size_t partition, uint64_t code) const { return code <= last_[partition]; }
+  void Prefetch(size_t partition) const {
+    __builtin_prefetch(rows_.data() + partition * limit_);
+    __builtin_prefetch(sizes_.data() + partition);
   }
   void Add(size_t partition, const CodedRow& row, const CodeLess& less) {
-    Offer(row, rows_.data() + partition * limit_, sizes_[partition], limit_, less);
+    CodedRow* const rows = rows_.data() + partition * limit_;
+    Offer(row, rows, sizes_[partition], limit_, less);
+    if (sizes_[partition] == limit_) last_[partition] = rows[limit_ - 1].code;
   }
   std::span<const CodedRow> of(size_t partition) const {
     return {rows_.data() + partition * limit_, static_cast<size_t>(sizes_[partition])};
   }
-  std::vector<int64_t> Ascending() const {
-    std::vector<int64_t> rows;
+  // Of a table of `num_rows`.
+  std::vector<int64_t> Ascending(int64_t num_rows) const {
+    LargeVector<uint64_t> marks(static_cast<size_t>(num_rows / 64 + 1), 0);
     for (size_t p = 0; p < sizes_.size(); ++p) {
-      for (const CodedRow& row : of(p)) rows.push_back(row.row);
+      for (const CodedRow& row : of(p)) marks[row.row / 64] |= uint64_t{1} << (row.row % 64);
     }
-    std::sort(rows.begin(), rows.end());
+    std::vector<int64_t> rows;
+    for (size_t w = 0; w < marks.size(); ++w) {
+      for (uint64_t word = marks[w]; word != 0; word &= word - 1)
+        rows.push_back(static_cast<int64_t>(64 * w) + std::countr_zero(word));
+    }
     return rows;
   }
   int64_t bytes() const {
     return static_cast<int64_t>(rows_.capacity() * sizeof(CodedRow) +
-                                sizes_.capacity() * sizeof(uint32_t));
+                                sizes_.capacity() * sizeof(uint32_t) +
+                                last_.capacity() * sizeof(uint64_t));
   }
 
  private:
   size_t limit_;
-  std::vector<CodedRow> rows_;
-  std::vector<uint32_t> sizes_;
+  LargeVector<CodedRow> rows_;
+  LargeVector<uint32_t> sizes_;
+  LargeVector<uint64_t> last_;  // codes of partitions' last rows, where they are full
 };
 
 // What one thread finds.
@@ -156,7 +176,7 @@ class TopRowsByCodes {
       }
       ADJOIN_RETURN_IF_ERROR(all.charge.GrowTo(all.partitions.bytes() + all.kept.bytes()));
     }
-    return all.partitions.size() > most_ ? TopRows() : all.kept.Ascending();
+    return all.partitions.size() > most_ ? TopRows() : all.kept.Ascending(rows_);
   }
 
  private:
@@ -179,9 +199,20 @@ class TopRowsByCodes {
       }
       part.partitions.FindOrAdd(keys, n, ids.data());
       part.kept.Resize(part.partitions.size());
+      // One row in ten is kept for a while: those first, so that their memory can be asked for (h2o
+      // q8 at 1e7 rows 160 -> 116 ms).
+      int64_t m = 0;
       for (int64_t i = 0; i < n; ++i) {
-        const int64_t r = part_.empty() ? i : rows[i];
-        part.kept.Add(static_cast<size_t>(ids[i]), {codes[r], begin + r}, less_);
+        const int32_t r = part_.empty() ? static_cast<int32_t>(i) : rows[i];
+        const int64_t id = ids[i];
+        rows[m] = r;
+        ids[m] = id;
+        m += part.kept.MayKeep(static_cast<size_t>(id), codes[r]) ? 1 : 0;
+      }
+      constexpr int64_t kAhead = 8;
+      for (int64_t i = 0; i < m; ++i) {
+        if (i + kAhead < m) part.kept.Prefetch(static_cast<size_t>(ids[i + kAhead]));
+        part.kept.Add(static_cast<size_t>(ids[i]), {codes[rows[i]], begin + rows[i]}, less_);
       }
       ADJOIN_RETURN_IF_ERROR(part.charge.GrowTo(part.partitions.bytes() + part.kept.bytes()));
     }
@@ -234,7 +265,7 @@ absl::StatusOr<std::vector<int64_t>> TopRowsStep::Find(const Table& table, RunSt
   HashPart part;
   ADJOIN_RETURN_IF_ERROR(ForEachHashPart(spec_.num_partition > 0, state.spill->forced, part, keep));
   if (!is_worth_it) return std::vector<int64_t>();
-  std::sort(top.begin(), top.end());
+  if (!std::is_sorted(top.begin(), top.end())) std::sort(top.begin(), top.end());  // of several
   return top;
 }
 
