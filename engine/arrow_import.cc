@@ -144,6 +144,7 @@ absl::StatusOr<ColumnRef> ImportTexts(const Source& in) {
     const std::string_view text = in.is_null(i) ? "" : TextAt<Offset>(in.array, in.offset + i);
     codes->mutable_as<int32_t>()[i] = dictionary->Intern(text);
   }
+  ADJOIN_RETURN_IF_ERROR(dictionary->ChargeTo(in.budget));
   return MakeColumn(in, TypeId::kText, std::move(codes), std::move(dictionary));
 }
 
@@ -187,6 +188,7 @@ absl::StatusOr<ColumnRef> ImportDictionary(const Source& in) {
     new_codes.push_back(dictionary->Intern(format == "u" ? TextAt<int32_t>(*texts, at)
                                                          : TextAt<int64_t>(*texts, at)));
   }
+  ADJOIN_RETURN_IF_ERROR(dictionary->ChargeTo(in.budget));
   const auto* old_codes = codes->as<int32_t>();
   bool as_they_are = dictionary->size() == static_cast<int32_t>(new_codes.size());
   for (int64_t i = 0; i < in.length; ++i) {

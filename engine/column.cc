@@ -128,12 +128,20 @@ uint64_t Column::version() const {
 }
 
 int32_t Dictionary::Intern(std::string_view text) {
+  // A string's object and pointer, its view, its place in the hash table.
+  constexpr int64_t kBytesAnEntry = 96;
   if (const auto found = codes_.find(text); found != codes_.end()) return found->second;
+  bytes_ += kBytesAnEntry + static_cast<int64_t>(text.size());
   storage_.push_back(std::make_unique<std::string>(text));
   const int32_t code = size();
   entries_.push_back(*storage_.back());
   codes_.emplace(entries_.back(), code);
   return code;
+}
+
+absl::Status Dictionary::ChargeTo(const std::shared_ptr<MemoryBudget>& budget) {
+  if (charge_ == nullptr) charge_ = std::make_unique<BudgetCharge>(budget);
+  return charge_->GrowTo(bytes_);
 }
 
 Column::Column(TypeId type, int64_t length, std::shared_ptr<const Buffer> values,
@@ -226,7 +234,7 @@ absl::Status ColumnBuilder::Grow(int64_t rows) {
                             Resize(validity_, BitmapBytes(length_), BitmapBytes(rows), budget_));
   }
   capacity_ = rows;
-  return absl::OkStatus();
+  return dictionary_ == nullptr ? absl::OkStatus() : dictionary_->ChargeTo(budget_);
 }
 
 absl::Status ColumnBuilder::Reserve(int64_t rows) {
@@ -281,6 +289,7 @@ absl::Status ColumnBuilder::AppendMany(const void* values, const uint8_t* valid,
       codes[i] =
           dictionary_->Intern(valid == nullptr || valid[i] != 0 ? texts[i] : std::string_view());
     }
+    ADJOIN_RETURN_IF_ERROR(dictionary_->ChargeTo(budget_));
   } else {
     const int64_t width = WidthOf(type_);
     std::memcpy(values_->mutable_as<char>() + length_ * width, values,
@@ -300,6 +309,7 @@ absl::Status ColumnBuilder::AppendMany(const void* values, const uint8_t* valid,
 
 absl::StatusOr<ColumnRef> ColumnBuilder::Finish() {
   if (values_ == nullptr) ADJOIN_RETURN_IF_ERROR(Grow(kMinCapacity));
+  if (dictionary_ != nullptr) ADJOIN_RETURN_IF_ERROR(dictionary_->ChargeTo(budget_));
   if (null_count_ == 0) validity_ = nullptr;
   auto column = std::make_shared<const Column>(type_, length_, std::move(values_),
                                                std::move(validity_), std::move(dictionary_));

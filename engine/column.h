@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "engine/budget_charge.h"
 #include "engine/buffer.h"
 #include "engine/statistics.h"
 #include "engine/types.h"
@@ -24,8 +25,14 @@ class Dictionary {
   int32_t Intern(std::string_view text);  // adds where absent; only while building
   int32_t size() const { return static_cast<int32_t>(entries_.size()); }
   std::string_view at(int32_t code) const { return entries_[static_cast<size_t>(code)]; }
+  int64_t bytes() const { return bytes_; }  // of memory, about
+  // Counts what it takes by now against a budget while it lives: 53200 where that has no room. One
+  // budget always; called again for strings that came since.
+  absl::Status ChargeTo(const std::shared_ptr<MemoryBudget>& budget);
 
  private:
+  int64_t bytes_ = 0;
+  std::unique_ptr<BudgetCharge> charge_;
   std::vector<std::string_view> entries_;  // views into storage_
   std::vector<std::unique_ptr<std::string>> storage_;
   absl::flat_hash_map<std::string_view, int32_t> codes_;

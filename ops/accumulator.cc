@@ -278,7 +278,9 @@ class Extreme final : public Accumulator {
                   GroupValidity(n, arena, [&](int64_t g) { return has_[begin + g] != 0; })};
   }
 
-  int64_t bytes() const override { return VectorBytes(values_) + VectorBytes(has_); }
+  int64_t bytes() const override {
+    return VectorBytes(values_) + VectorBytes(has_) + text_.bytes();
+  }
 
  private:
   static constexpr bool IsArithmetic() { return std::is_arithmetic_v<T>; }
@@ -362,8 +364,9 @@ class StringAgg final : public Accumulator {
       Group& group = groups_[g];
       const std::string_view separator = args[1].is_null(r) ? std::string_view() : separators[r];
       if (!group.any) group.skip = separator.size(), group.any = true;
+      text_bytes_ -= static_cast<int64_t>(group.text.capacity());
       group.text.append(separator).append(texts[r]);
-      text_bytes_ += static_cast<int64_t>(separator.size() + texts[r].size());
+      text_bytes_ += static_cast<int64_t>(group.text.capacity());
     });
   }
   void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
@@ -373,8 +376,9 @@ class StringAgg final : public Accumulator {
       Group& group = groups_[map == nullptr ? g : map[g]];
       if (!part.any) continue;
       if (!group.any) group.skip = part.skip, group.any = true;
+      text_bytes_ -= static_cast<int64_t>(group.text.capacity());
       group.text.append(part.text);
-      text_bytes_ += static_cast<int64_t>(part.text.size());
+      text_bytes_ += static_cast<int64_t>(group.text.capacity());
     }
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
@@ -397,7 +401,7 @@ class StringAgg final : public Accumulator {
     bool any = false;
   };
   std::vector<Group> groups_;
-  int64_t text_bytes_ = 0;
+  int64_t text_bytes_ = 0;  // that groups' texts have room for
 };
 
 std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result, bool in_sequence) {

@@ -73,6 +73,7 @@ class TextArena {
     left_ -= text.size();
     return {copy, text.size()};
   }
+  int64_t bytes() const { return bytes_; }
 
  private:
   void Grow(size_t bytes) {
@@ -80,9 +81,11 @@ class TextArena {
     if (size_ < (size_t{1} << 20)) size_ *= 2;
     chunks_.push_back(std::make_unique_for_overwrite<char[]>(left_));
     next_ = chunks_.back().get();
+    bytes_ += static_cast<int64_t>(left_);
   }
   std::vector<std::unique_ptr<char[]>> chunks_;
   size_t size_ = 1024;
+  int64_t bytes_ = 0;
   char* next_ = nullptr;
   size_t left_ = 0;
 };

@@ -56,7 +56,7 @@ int32_t TextTable::FindOrAdd(std::string_view text) {
   const uint32_t hash = HashText(text);
   uint64_t& slot = slots_[Slot(text, hash)];
   if (slot == 0) {
-    entries_.push_back(arena_.Copy(text));
+    entries_.push_back(borrows_ ? text : arena_.Copy(text));
     slot = uint64_t{hash} << 32 | entries_.size();
   }
   recent = {text.data(), static_cast<int32_t>(static_cast<uint32_t>(slot)) - 1};

@@ -23,9 +23,16 @@ void Rehash(LargeVector<uint64_t>& slots, size_t size);
 // Find.
 class TextTable {
  public:
+  // `borrows`: strings outlive the table and are not copied.
+  explicit TextTable(bool borrows = false) : borrows_(borrows) {}
   int32_t FindOrAdd(std::string_view text);
   int32_t Find(std::string_view text) const;  // -1 where absent
   std::string_view at(int32_t code) const { return entries_[static_cast<size_t>(code)]; }
+  int64_t bytes() const {  // of memory
+    return static_cast<int64_t>(entries_.capacity() * sizeof(std::string_view) +
+                                slots_.capacity() * sizeof(uint64_t)) +
+           arena_.bytes();
+  }
 
  private:
   struct Recent {
@@ -34,6 +41,7 @@ class TextTable {
   };
   size_t Slot(std::string_view text, uint32_t hash) const;
   void Grow();
+  bool borrows_;
   std::vector<std::string_view> entries_;
   LargeVector<uint64_t> slots_;  // hash << 32 | code + 1; 0 is empty
   std::vector<Recent> recent_;   // codes by address, to be checked: views of one dictionary repeat

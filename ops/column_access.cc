@@ -122,7 +122,10 @@ class FlatEvaluation {
         }
       }
       if (MayBeNull(i)) column.valid_.assign(static_cast<size_t>(rows), 1);
+      if (!IsMadeText(i)) continue;
       column.text_.resize(static_cast<size_t>(blocks));
+      for (int64_t b = 0; b < blocks; ++b)
+        column.text_charges_.push_back(std::make_unique<BudgetCharge>(run_.budget));
     }
     ADJOIN_RETURN_IF_ERROR(
         ForEachBlock(run_.pool, blocks, [&](int64_t block) { return RunBlock(block); }));
@@ -143,6 +146,9 @@ class FlatEvaluation {
     return exprs_.output_input(i) >= 0 && exprs_.output_type(i) != TypeId::kText;
   }
 
+  bool IsMadeText(int i) const {
+    return exprs_.output_input(i) < 0 && exprs_.output_type(i) == TypeId::kText;
+  }
   bool MayBeNull(int i) const {
     const int input = exprs_.output_input(i);
     return input < 0 || table_.column(input)->has_nulls();
@@ -162,23 +168,25 @@ class FlatEvaluation {
         inputs[c] = ReadColumn(*table_.column(c), first_ + begin, n, arena);
       ADJOIN_RETURN_IF_ERROR(exprs_.Run(scratch, inputs, n));
       for (int i = 0; i < exprs_.num_outputs(); ++i)
-        Store(i, WithViews(exprs_.output(scratch, i), n, arena), begin, n, block);
+        ADJOIN_RETURN_IF_ERROR(
+            Store(i, WithViews(exprs_.output(scratch, i), n, arena), begin, n, block));
     }
     return absl::OkStatus();
   }
 
-  void Store(int i, const Vector& from, int64_t begin, int64_t n, int64_t block) {
+  absl::Status Store(int i, const Vector& from, int64_t begin, int64_t n, int64_t block) {
     FlatColumn& column = columns_[i];
     if (from.valid != nullptr)
       std::memcpy(column.valid_.data() + begin, from.valid, static_cast<size_t>(n));
-    if (IsBorrowed(i)) return;
+    if (IsBorrowed(i)) return absl::OkStatus();
     const int64_t width = VectorWidth(from.type);
     std::memcpy(column.data_.data() + begin * width, from.data, static_cast<size_t>(n * width));
-    if (from.type != TypeId::kText || exprs_.output_input(i) >= 0) return;
+    if (!IsMadeText(i)) return absl::OkStatus();
     auto* text = reinterpret_cast<std::string_view*>(column.data_.data()) + begin;
     for (int64_t r = 0; r < n; ++r) {
       text[r] = from.is_null(r) ? std::string_view() : column.text_[block].Copy(text[r]);
     }
+    return column.text_charges_[block]->GrowTo(column.text_[block].bytes());
   }
 
   const CompiledExpr& exprs_;
@@ -302,22 +310,30 @@ std::shared_ptr<const Dictionary> ColumnAssembler::BorrowedByAll(int64_t rows) c
   return first;
 }
 
-// Gives all chunks codes of one new dictionary.
-std::shared_ptr<const Dictionary> ColumnAssembler::MergeText() {
+// Gives all chunks codes of one dictionary: the only chunk's own, or a new one.
+absl::StatusOr<std::shared_ptr<const Dictionary>> ColumnAssembler::MergeText(
+    const std::shared_ptr<MemoryBudget>& budget) {
+  if (chunks_.size() == 1 && chunks_[0].dictionary_ != nullptr &&
+      chunks_[0].dictionary_->size() > 0) {
+    ADJOIN_RETURN_IF_ERROR(chunks_[0].dictionary_->ChargeTo(budget));
+    return std::shared_ptr<const Dictionary>(std::move(chunks_[0].dictionary_));
+  }
   auto merged = std::make_shared<Dictionary>();
-  Dictionary& dictionary = *merged;
-  std::vector<int32_t> map;
+  std::vector<std::vector<int32_t>> maps;
   for (ColumnChunk& chunk : chunks_) {
     if (chunk.dictionary_ == nullptr) chunk.LeaveBorrowed();
-    map.assign(1, 0);  // a chunk of NULLs alone has no entries
+    std::vector<int32_t>& map = maps.emplace_back(1, 0);  // a chunk of NULLs alone has no entries
     map.resize(static_cast<size_t>(std::max(1, chunk.dictionary_->size())));
     for (int32_t c = 0; c < chunk.dictionary_->size(); ++c)
-      map[c] = dictionary.Intern(chunk.dictionary_->at(c));
-    auto* codes = reinterpret_cast<int32_t*>(chunk.data_.data());
-    for (int64_t i = 0; i < chunk.length_; ++i) codes[i] = map[codes[i]];
+      map[c] = merged->Intern(chunk.dictionary_->at(c));
+    ADJOIN_RETURN_IF_ERROR(merged->ChargeTo(budget));
   }
-  if (dictionary.size() == 0) dictionary.Intern("");  // code 0 is under every NULL
-  return merged;
+  for (size_t i = 0; i < maps.size(); ++i) {
+    auto* codes = reinterpret_cast<int32_t*>(chunks_[i].data_.data());
+    for (int64_t r = 0; r < chunks_[i].length_; ++r) codes[r] = maps[i][codes[r]];
+  }
+  if (merged->size() == 0) merged->Intern("");  // code 0 is under every NULL
+  return std::shared_ptr<const Dictionary>(std::move(merged));
 }
 
 absl::StatusOr<std::shared_ptr<Buffer>> ColumnAssembler::Validity(
@@ -350,7 +366,9 @@ absl::StatusOr<ColumnRef> ColumnAssembler::Finish(const std::shared_ptr<MemoryBu
   std::shared_ptr<const Dictionary> dictionary;
   if (type_ == TypeId::kText) {
     dictionary = BorrowedByAll(rows);
-    if (dictionary == nullptr) dictionary = MergeText();
+    if (dictionary == nullptr) {
+      ADJOIN_ASSIGN_OR_RETURN(dictionary, MergeText(budget));
+    }
   }
   auto* out = values->mutable_as<std::byte>();
   int64_t row = -skip;

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/budget_charge.h"
 #include "engine/column.h"
 #include "engine/large_vector.h"
 #include "engine/table.h"
 #include "ops/batch.h"
-#include "ops/budget_charge.h"
 #include "ops/expression.h"
 #include "ops/pipeline.h"
 
@@ -38,6 +38,7 @@ class FlatColumn {
   LargeVector<std::byte> data_;
   LargeVector<uint8_t> valid_;
   std::vector<TextArena> text_;  // one a block
+  std::vector<std::unique_ptr<BudgetCharge>> text_charges_;
 };
 
 // Evaluates the expressions' outputs over a table, or `n` of its rows, by blocks on the run's pool.
@@ -57,7 +58,10 @@ class ColumnChunk {
   explicit ColumnChunk(TypeId type) : type_(type) {}
   void Append(const Vector& values, int64_t n);
   int64_t length() const { return length_; }
-  int64_t bytes() const { return static_cast<int64_t>(data_.size() + valid_.size()); }
+  int64_t bytes() const {  // of memory
+    return static_cast<int64_t>(data_.size() + valid_.size()) +
+           (dictionary_ == nullptr ? 0 : dictionary_->bytes());
+  }
   TypeId type() const { return type_; }
   // The values, text as codes of dictionary(); one byte a row, null for no NULLs.
   const std::byte* data() const { return data_.data(); }
@@ -104,7 +108,8 @@ class ColumnAssembler {
   absl::StatusOr<std::shared_ptr<Buffer>> Validity(const std::shared_ptr<MemoryBudget>& budget,
                                                    int64_t skip, int64_t rows) const;
   std::shared_ptr<const Dictionary> BorrowedByAll(int64_t rows) const;
-  std::shared_ptr<const Dictionary> MergeText();
+  absl::StatusOr<std::shared_ptr<const Dictionary>> MergeText(
+      const std::shared_ptr<MemoryBudget>& budget);
   TypeId type_;
   int64_t length_ = 0;
   int64_t bytes_ = 0;

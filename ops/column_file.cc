@@ -54,6 +54,7 @@ absl::Status ColumnFile::AppendCodes(const ColumnChunk& chunk, int64_t begin, in
     if (code < 0) code = dictionary_->Intern(from->at(codes[i]));
     own[static_cast<size_t>(i)] = code;
   }
+  ADJOIN_RETURN_IF_ERROR(dictionary_->ChargeTo(budget_));
   return Write(values_, own.data(), bytes);
 }
 
@@ -95,13 +96,19 @@ absl::StatusOr<ColumnRef> ColumnFile::Finish() {
                                         std::move(dictionary));
 }
 
-absl::StatusOr<int64_t> RowFile::Append(std::span<const ColumnChunk> columns) {
-  const std::lock_guard lock(mutex_);
+absl::Status RowFile::AppendTo(std::span<const ColumnChunk> columns) {
   if (columns_.empty()) {
-    for (const ColumnChunk& column : columns) columns_.emplace_back(column.type(), spill_);
+    for (const ColumnChunk& column : columns) columns_.emplace_back(column.type(), spill_, budget_);
   }
   for (size_t c = 0; c < columns.size(); ++c)
     ADJOIN_RETURN_IF_ERROR(columns_[c].Append(columns[c]));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> RowFile::Append(std::span<const ColumnChunk> columns) {
+  const std::lock_guard lock(mutex_);
+  if (status_.ok()) status_ = AppendTo(columns);
+  ADJOIN_RETURN_IF_ERROR(status_);
   const int64_t first = rows_;
   rows_ += columns.empty() ? 0 : columns[0].length();
   return first;
@@ -144,7 +151,7 @@ absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t
     if (!run.spill->enabled() || !IsOutOfMemory(kept.status())) return kept;
   }
   constexpr int64_t kPiece = 16384;
-  ColumnFile file(column.type(), *run.spill);
+  ColumnFile file(column.type(), *run.spill, run.budget);
   BatchArena arena;
   for (int64_t begin = 0; begin < n; begin += kPiece) {
     const int64_t count = std::min(kPiece, n - begin);

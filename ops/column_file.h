@@ -15,10 +15,11 @@
 namespace adjoin {
 
 // A column that is written chunk by chunk and then read in place: values, codes and validity lie in
-// files, a dictionary stays in memory. Not thread-safe.
+// files, a dictionary stays in memory: 53200 where that has no room. Not thread-safe.
 class ColumnFile {
  public:
-  ColumnFile(TypeId type, Spill& spill) : type_(type), spill_(spill) {}
+  ColumnFile(TypeId type, Spill& spill, std::shared_ptr<MemoryBudget> budget)
+      : type_(type), spill_(spill), budget_(std::move(budget)) {}
   // Rows [begin, end) of the chunk; end < 0: to its end.
   absl::Status Append(const ColumnChunk& chunk, int64_t begin = 0, int64_t end = -1);
   int64_t length() const { return length_; }
@@ -30,6 +31,7 @@ class ColumnFile {
   absl::Status AppendValidity(const uint8_t* valid, int64_t n);
   TypeId type_;
   Spill& spill_;
+  std::shared_ptr<MemoryBudget> budget_;
   int64_t length_ = 0;
   std::unique_ptr<TempFile> values_;
   std::unique_ptr<TempFile> validity_;  // made at the first NULL
@@ -41,8 +43,10 @@ class ColumnFile {
 // Rows of some columns, appended from any thread.
 class RowFile {
  public:
-  explicit RowFile(Spill& spill) : spill_(spill) {}
+  RowFile(Spill& spill, std::shared_ptr<MemoryBudget> budget)
+      : spill_(spill), budget_(std::move(budget)) {}
   // A chunk a column, of equal lengths and the same types always. Gives the first row's number.
+  // After an error always that error: some columns may have more rows.
   absl::StatusOr<int64_t> Append(std::span<const ColumnChunk> columns);
   // All rows of a table, one after another where nobody else appends.
   absl::StatusOr<int64_t> AppendTable(const Table& table);
@@ -50,8 +54,11 @@ class RowFile {
   absl::StatusOr<TableRef> Finish();
 
  private:
+  absl::Status AppendTo(std::span<const ColumnChunk> columns);
   Spill& spill_;
+  const std::shared_ptr<MemoryBudget> budget_;
   std::mutex mutex_;
+  absl::Status status_;
   std::vector<ColumnFile> columns_;
   int64_t rows_ = 0;
 };

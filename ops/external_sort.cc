@@ -2,9 +2,9 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/budget_charge.h"
 #include "engine/status.h"
 #include "ops/accumulator.h"
-#include "ops/budget_charge.h"
 #include "ops/merge_runs.h"
 #include "ops/sort.h"
 #include "ops/stored_rows.h"
@@ -58,12 +58,20 @@ class ExternalSort {
  public:
   ExternalSort(const SortSpec& spec, const Table& table, RunState& run,
                const PipelineOptions& options)
-      : spec_(spec), table_(table), run_(run), options_(options), file_(*run.spill) {}
+      : spec_(spec), table_(table), run_(run), options_(options), file_(*run.spill, run.budget) {}
 
   absl::StatusOr<TableRef> Run() {
-    const int64_t rows = RowsARun();
-    for (int64_t first = 0; first < table_.num_rows(); first += rows)
-      ADJOIN_RETURN_IF_ERROR(SortRun(first, std::min(rows, table_.num_rows() - first)));
+    int64_t rows = RowsARun();
+    for (int64_t first = 0; first < table_.num_rows();) {
+      const int64_t n = std::min(rows, table_.num_rows() - first);
+      const absl::Status status = SortRun(first, n);
+      if (IsOutOfMemory(status) && rows > kFewestRows) {  // strings that are made for keys
+        rows = std::max(rows / 2, kFewestRows);
+        continue;
+      }
+      ADJOIN_RETURN_IF_ERROR(status);
+      first += n;
+    }
     return Merge();
   }
 
@@ -71,7 +79,9 @@ class ExternalSort {
   // Half of what is left is for the keys, their codes and row numbers.
   int64_t RowsARun() const {
     if (run_.spill->forced) return options_.morsel_rows;
-    const int64_t bytes_a_row = 16 + 33 * std::ssize(spec_.orders);
+    int64_t bytes_a_row = 16;
+    for (TypeId type : spec_.keys.output_types())
+      bytes_a_row += 33 + (type == TypeId::kText ? SortCodes::kBytesAText : 0);
     return std::max(run_.budget->available() / 2 / bytes_a_row, kFewestRows);
   }
 

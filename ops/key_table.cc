@@ -360,7 +360,10 @@ int64_t KeyTable::Append(int64_t row, int64_t n) {
 }
 
 int64_t KeyTable::bytes() const {
-  return static_cast<int64_t>(8 * (stored_.capacity() + slots_.size()) + 4 * array_.size());
+  auto total =
+      static_cast<int64_t>(8 * (stored_.capacity() + slots_.size()) + 4 * array_.size());
+  for (const Text& text : texts_) total += text.table.bytes();
+  return total;
 }
 
 bool KeyTable::IsArrayWorthIt(int64_t size) const {

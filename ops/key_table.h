@@ -68,7 +68,7 @@ class KeyTable {
   void Reserve(int64_t n);
 
   int64_t size() const { return size_; }
-  int64_t bytes() const;  // of memory, without strings
+  int64_t bytes() const;  // of memory
   int num_keys() const { return static_cast<int>(fields_.size()); }
   // Values of key k of ids [begin, begin + n); text is views that live as long as the table, or
   // borrowed codes alone.

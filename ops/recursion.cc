@@ -71,7 +71,7 @@ class AllRows {
         ++next_new;
       }
     }
-    ADJOIN_RETURN_IF_ERROR(charge_.Add(static_cast<int64_t>(rows.size()) * 16 * std::ssize(keys)));
+    ADJOIN_RETURN_IF_ERROR(charge_.GrowTo(seen_.bytes()));
     std::vector<ColumnRef> columns;
     for (int c = 0; c < table.num_columns(); ++c) {
       ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, TakeRows(*table.column(c), rows, run_));
@@ -83,7 +83,7 @@ class AllRows {
   const RecursionSpec& spec_;
   const RunState& run_;
   const int64_t batch_rows_;
-  BudgetCharge charge_;  // of what was seen, roughly
+  BudgetCharge charge_;  // of what was seen
   KeyTable seen_;
   StoredRows stored_;
 };

@@ -303,7 +303,7 @@ absl::Status MergedSource::Produce(int64_t block, const SharedState&, LocalState
 absl::StatusOr<RowPartitions> Partition(const std::vector<Branch>& branches, int64_t first_block,
                                         const PartitionSpec& spec, RunState& run,
                                         const PipelineOptions& options) {
-  RowPartitionsBuilder builder(*run.spill, kPartitions);
+  RowPartitionsBuilder builder(run, kPartitions);
   ADJOIN_RETURN_IF_ERROR(
       RunInMemory(branches, PartitionSink(spec, builder), run, options, first_block).status());
   return builder.Finish(spec.columns, spec.width, builder.blocks);

@@ -40,7 +40,8 @@ struct RowPartitions {
 // What a PartitionSink fills, or several do one after another.
 class RowPartitionsBuilder {
  public:
-  RowPartitionsBuilder(Spill& spill, int parts) : file_(spill), parts_(parts) {}
+  RowPartitionsBuilder(const RunState& run, int parts)
+      : file_(*run.spill, run.budget), parts_(parts) {}
   RowFile& file() { return file_; }
   void Add(size_t part, const RowRun& run) { parts_[part].push_back(run); }
   absl::StatusOr<RowPartitions> Finish(std::vector<int> columns, int width, int64_t blocks);

@@ -1,8 +1,8 @@
 #include "ops/sort.h"
 
 #include "absl/strings/str_cat.h"
+#include "engine/budget_charge.h"
 #include "engine/status.h"
-#include "ops/budget_charge.h"
 #include "ops/column_file.h"
 #include "ops/materialize.h"
 

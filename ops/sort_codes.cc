@@ -25,7 +25,7 @@ void NumberCodes(const T* values, int64_t rows, uint64_t* codes) {
 
 // Ranks of strings among the distinct ones.
 void TextCodes(const Vector& key, int64_t rows, LargeVector<uint64_t>& codes) {
-  TextTable table;
+  TextTable table(/*borrows=*/true);
   int32_t distinct = 0;
   for (int64_t r = 0; r < rows; ++r) {
     const int32_t code = key.is_null(r) ? 0 : table.FindOrAdd(key.as<std::string_view>()[r]);
@@ -131,7 +131,10 @@ SortCodes::SortCodes(std::span<const Vector> keys, std::span<const SortOrder> or
 
 int64_t SortCodes::BytesARow(std::span<const Vector> keys) {
   int64_t bytes = 0;
-  for (const Vector& key : keys) bytes += key.valid == nullptr ? 8 : 16;
+  for (const Vector& key : keys) {
+    bytes += key.valid == nullptr ? 8 : 16;
+    if (key.type == TypeId::kText) bytes += kBytesAText;
+  }
   return bytes;
 }
 

@@ -28,7 +28,9 @@ class SortCodes {
  public:
   // `orders` may be shorter than `keys`: ascending, NULLs last.
   SortCodes(std::span<const Vector> keys, std::span<const SortOrder> orders, int64_t rows);
-  // What the codes of a row take at most.
+  // What ranking a string takes beside its code.
+  static constexpr int64_t kBytesAText = 48;
+  // What making the codes of a row takes at most.
   static int64_t BytesARow(std::span<const Vector> keys);
   bool Equal(int64_t a, int64_t b) const {
     for (const auto& column : columns_) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ops/budget_charge.h"
+#include "engine/budget_charge.h"
 #include "ops/join_index.h"
 #include "ops/pipeline.h"
 

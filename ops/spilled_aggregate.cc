@@ -21,7 +21,7 @@ std::vector<int> FirstColumns(int n) {
 class SpilledGroups {
  public:
   SpilledGroups(const HashAggregate& aggregate, RunState& run, const PipelineOptions& options)
-      : aggregate_(aggregate), run_(run), options_(options), file_(*run.spill) {}
+      : aggregate_(aggregate), run_(run), options_(options), file_(*run.spill, run.budget) {}
 
   absl::Status AddParts(const RowPartitions& rows, const PartitionSpec& spec) {
     return ForEachPart(rows, spec, run_, options_,

@@ -47,7 +47,7 @@ class SpilledJoin final : public SpilledOperator {
     const PartitionSpec spec = LeftSpec();
     ADJOIN_ASSIGN_OR_RETURN(const RowPartitions left,
                             Partition({before}, first_block, spec, run, options_));
-    Output out{RowPartitionsBuilder(*run.spill, NumLeaves(*root_)), 0};
+    Output out{RowPartitionsBuilder(run, NumLeaves(*root_)), 0};
     ADJOIN_RETURN_IF_ERROR(JoinParts(left, *root_, spec, run, out));
     std::vector<int> columns(OutputWidth());
     std::iota(columns.begin(), columns.end(), 0);

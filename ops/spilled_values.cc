@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/budget_charge.h"
 #include "engine/status.h"
-#include "ops/budget_charge.h"
 #include "ops/column_access.h"
 #include "ops/materialize.h"
 #include "ops/percentile.h"

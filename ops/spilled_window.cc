@@ -15,7 +15,7 @@ class WindowParts {
  public:
   WindowParts(const WindowStepSpec& spec, const Table& table, RunState& run,
               const PipelineOptions& options)
-      : spec_(spec), table_(table), run_(run), options_(options), file_(*run.spill) {
+      : spec_(spec), table_(table), run_(run), options_(options), file_(*run.spill, run.budget) {
     for (const ColumnRef& column : table.columns()) types_.push_back(column->type());
   }
 

@@ -41,7 +41,7 @@ absl::Status StoredRows::Keep(std::vector<ColumnChunk>& columns) {
 
 absl::Status StoredRows::LeaveMemory() {
   for (size_t c = 0; c < memory_.size(); ++c) {
-    files_.emplace_back(schema_.fields[c].type, *run_.spill);
+    files_.emplace_back(schema_.fields[c].type, *run_.spill, run_.budget);
     const int64_t bytes = memory_[c].bytes();
     int64_t first_row = 0;
     for (const ColumnChunk& chunk : memory_[c].TakeChunks()) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ops/budget_charge.h"
+#include "engine/budget_charge.h"
 #include "ops/column_access.h"
 #include "ops/column_file.h"
 #include "ops/merge_runs.h"

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/budget_charge.h"
 #include "engine/large_vector.h"
 #include "engine/status.h"
-#include "ops/budget_charge.h"
 #include "ops/column_access.h"
 #include "ops/column_file.h"
 #include "ops/key_table.h"

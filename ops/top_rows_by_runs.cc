@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/budget_charge.h"
 #include "engine/status.h"
-#include "ops/budget_charge.h"
 #include "ops/column_access.h"
 #include "ops/column_file.h"
 #include "ops/row_partitions.h"

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "engine/budget_charge.h"
 #include "engine/status.h"
-#include "ops/budget_charge.h"
 #include "ops/column_file.h"
 #include "ops/materialize.h"
 #include "ops/window_call.h"

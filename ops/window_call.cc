@@ -99,7 +99,8 @@ WindowColumn::WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs
       rows_(rows),
       budget_(std::move(budget)),
       valid_(static_cast<size_t>(rows), 1),
-      texts_(spec.kind == WindowKind::kStringAgg ? static_cast<size_t>(rows) : 0) {}
+      texts_(spec.kind == WindowKind::kStringAgg ? static_cast<size_t>(rows) : 0),
+      text_charge_(budget_) {}
 
 absl::StatusOr<std::unique_ptr<WindowColumn>> WindowColumn::Make(
     const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
@@ -318,7 +319,9 @@ absl::Status WindowColumn::ComputeTexts(const WindowFrameSpec& frame,
                                         const WindowPartition& partition) {
   const auto* texts = exprs_[spec_.arg].as<std::string_view>();
   const auto* separators = exprs_[spec_.second].as<std::string_view>();
-  return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
+  constexpr int64_t kBytesACharge = 1 << 16;
+  int64_t bytes = 0;  // not charged yet
+  const auto put = [&](int64_t i, const PositionRange* parts, int count) -> absl::Status {
     const int64_t row = partition.row(i);
     std::string& out = texts_[static_cast<size_t>(row)];
     bool any = false;
@@ -332,8 +335,16 @@ absl::Status WindowColumn::ComputeTexts(const WindowFrameSpec& frame,
       }
     }
     any ? Put<std::string_view>(row, out) : SetNull(row);
-    return absl::OkStatus();
-  });
+    bytes += static_cast<int64_t>(out.capacity());
+    return bytes < kBytesACharge ? absl::OkStatus() : ChargeText(std::exchange(bytes, 0));
+  };
+  ADJOIN_RETURN_IF_ERROR(ForEachFrame(frame, partition, put));
+  return ChargeText(bytes);
+}
+
+absl::Status WindowColumn::ChargeText(int64_t bytes) {
+  const std::lock_guard lock(text_mutex_);
+  return text_charge_.Add(bytes);
 }
 
 bool WindowColumn::IsTaken(int64_t row) const {

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/budget_charge.h"
 #include "ops/window.h"
 
 namespace adjoin {
@@ -47,6 +49,7 @@ class WindowColumn {
   void MinMax(const WindowFrameSpec& frame, const WindowPartition& partition);
   std::vector<int64_t> RunningCounts(const WindowPartition& partition) const;
   bool IsTaken(int64_t row) const;
+  absl::Status ChargeText(int64_t bytes);
   void Set(int64_t row, const Vector& from, int64_t at);
   void SetNull(int64_t row);
   template <typename T>
@@ -63,6 +66,8 @@ class WindowColumn {
   void* data_ = nullptr;                 // of either
   std::vector<uint8_t> valid_;
   std::vector<std::string> texts_;  // by row, of STRING_AGG
+  std::mutex text_mutex_;
+  BudgetCharge text_charge_;  // of their bytes
 };
 
 }  // namespace adjoin

@@ -44,7 +44,8 @@ struct MergedTexts {
   std::shared_ptr<const Dictionary> dictionary;
   std::vector<int32_t> new_codes;
 };
-MergedTexts MergeTexts(const Column& old_column, const Column& new_column) {
+absl::StatusOr<MergedTexts> MergeTexts(const Column& old_column, const Column& new_column,
+                                       const std::shared_ptr<MemoryBudget>& budget) {
   MergedTexts merged;
   const int32_t* codes = new_column.values<int32_t>();
   merged.new_codes.assign(codes, codes + new_column.length());
@@ -59,6 +60,7 @@ MergedTexts MergeTexts(const Column& old_column, const Column& new_column) {
     auto& code = merged.new_codes[static_cast<size_t>(row)];
     code = new_column.is_null(row) ? 0 : dictionary->Intern(new_column.dictionary()->at(code));
   }
+  ADJOIN_RETURN_IF_ERROR(dictionary->ChargeTo(budget));
   merged.dictionary = std::move(dictionary);
   return merged;
 }
@@ -73,7 +75,7 @@ absl::StatusOr<ColumnRef> Pick(const Picks& picks, const Column& old_column,
                           Buffer::Allocate(rows * WidthOf(old_column.type()), budget));
   std::shared_ptr<const Dictionary> dictionary;
   if (old_column.type() == TypeId::kText) {
-    MergedTexts merged = MergeTexts(old_column, new_column);
+    ADJOIN_ASSIGN_OR_RETURN(MergedTexts merged, MergeTexts(old_column, new_column, budget));
     dictionary = std::move(merged.dictionary);
     PickValues(picks, old_column.values<int32_t>(), merged.new_codes.data(),
                values->mutable_as<int32_t>());

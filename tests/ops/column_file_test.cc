@@ -12,6 +12,7 @@ class ColumnFileTest : public ::testing::Test {
  protected:
   ColumnFileTest() { spill_.directory = ::testing::TempDir(); }
   Spill spill_;
+  const std::shared_ptr<MemoryBudget> budget_ = std::make_shared<MemoryBudget>();
 };
 
 std::vector<std::string> TextsOf(const Column& column) {
@@ -30,7 +31,7 @@ ColumnRef TextColumn(const std::vector<const char*>& texts) {
 
 TEST_F(ColumnFileTest, NullsMayStartAtAnyRowAndChunksEndAtAny) {
   for (int64_t first_null : {0, 1, 7, 8, 9, 30}) {
-    ColumnFile file(TypeId::kInt32, spill_);
+    ColumnFile file(TypeId::kInt32, spill_, budget_);
     int32_t next = 0;
     for (int64_t n : {1, 7, 3, 8, 21}) {
       ColumnChunk chunk(TypeId::kInt32);
@@ -55,7 +56,7 @@ TEST_F(ColumnFileTest, NullsMayStartAtAnyRowAndChunksEndAtAny) {
 
 TEST_F(ColumnFileTest, TextOfOneColumnKeepsItsDictionary) {
   const ColumnRef from = TextColumn({"b", "a", nullptr, "b"});
-  ColumnFile file(TypeId::kText, spill_);
+  ColumnFile file(TypeId::kText, spill_, budget_);
   BatchArena arena;
   for (int64_t begin : {0, 2}) {
     ColumnChunk chunk(TypeId::kText);
@@ -68,7 +69,7 @@ TEST_F(ColumnFileTest, TextOfOneColumnKeepsItsDictionary) {
 }
 
 TEST_F(ColumnFileTest, TextOfSeveralColumnsGetsOneDictionary) {
-  ColumnFile file(TypeId::kText, spill_);
+  ColumnFile file(TypeId::kText, spill_, budget_);
   BatchArena arena;
   for (const ColumnRef& from : {TextColumn({"b", "a"}), TextColumn({nullptr, "a", "c"}),
                                 TextColumn({nullptr}), TextColumn({"b"})}) {
@@ -85,13 +86,13 @@ TEST_F(ColumnFileTest, AppendsAPartOfAChunkAndMayBeEmpty) {
   const std::vector<double> values = {1, 2, 3, 4};
   ColumnChunk chunk(TypeId::kFloat64);
   chunk.Append({TypeId::kFloat64, values.data(), nullptr}, 4);
-  ColumnFile file(TypeId::kFloat64, spill_);
+  ColumnFile file(TypeId::kFloat64, spill_, budget_);
   ASSERT_TRUE(file.Append(chunk, 1, 3).ok());
   const ColumnRef column = *file.Finish();
   EXPECT_EQ(column->length(), 2);
   EXPECT_EQ(column->values<double>()[1], 3);
   for (TypeId type : {TypeId::kInt16, TypeId::kText})
-    EXPECT_EQ((*ColumnFile(type, spill_).Finish())->length(), 0);
+    EXPECT_EQ((*ColumnFile(type, spill_, budget_).Finish())->length(), 0);
 }
 
 }  // namespace

@@ -140,6 +140,36 @@ TEST_F(SpillTest, FloatSumsInFilesAreTheSameHoweverRowsAreCut) {
   }
 }
 
+TEST_F(SpillTest, StringsThatAQueryMakesCount) {
+  // Each makes more than 8 MB of strings and of anything else far less.
+  const char* const kQueries[] = {
+      "SELECT STRING_AGG(repeat(s, 100), ',') AS x FROM t",
+      "SELECT MAX(repeat(s, 40)) AS x FROM t GROUP BY k",
+      "SELECT DISTINCT repeat(k || ' ', 40) AS x FROM t WHERE k <= 30000",
+      "SELECT STRING_AGG(s, ',') OVER (ORDER BY k) AS x FROM t WHERE k <= 2000",
+      "SELECT a.k FROM t AS a JOIN t AS b ON repeat(a.k || ' ', 40) = repeat(b.k || ' ', 40)",
+      "SELECT k, repeat(k || ' ', 40) AS x FROM t",
+  };
+  const int64_t tables = database_.memory_used();
+  for (const char* sql : kQueries) {
+    Run("RESET memory_limit");
+    {
+      const auto result = connection_.Query(sql);
+      ASSERT_TRUE(result.ok()) << FormatError(result.status(), sql) << sql;
+      EXPECT_GT(result->peak_bytes, int64_t{8} << 20) << sql;
+    }
+    EXPECT_EQ(database_.memory_used(), tables) << sql;
+    Leave(int64_t{6} << 20);
+    EXPECT_THAT(Error(sql), StartsWith("53200")) << sql;
+  }
+  Run("RESET memory_limit; CREATE TABLE u AS SELECT repeat(k || ' ', 40) AS x FROM t");
+  EXPECT_GT(database_.memory_used() - tables, int64_t{8} << 20);
+  Run("UPDATE u SET x = x || '.'");
+  EXPECT_GT(database_.memory_used() - tables, int64_t{8} << 20);
+  Run("DROP TABLE u");
+  EXPECT_EQ(database_.memory_used(), tables);
+}
+
 TEST_F(SpillTest, SparseProductsWithoutRoomAreJoins) {
   Run("CREATE TABLE m AS SELECT k % 499 AS r, k * 7 % 401 AS c, k % 8 / 4.0 AS x FROM t");
   const std::string sql =
