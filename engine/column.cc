@@ -127,13 +127,17 @@ uint64_t Column::version() const {
   return version_.compare_exchange_strong(known, own, std::memory_order_relaxed) ? own : known;
 }
 
+Dictionary::Dictionary(std::shared_ptr<const Buffer> letters, std::shared_ptr<const Buffer> offsets,
+                       int32_t size)
+    : size_(size), letters_(std::move(letters)), offsets_(std::move(offsets)) {}
+
 int32_t Dictionary::Intern(std::string_view text) {
   // A string's object and pointer, its view, its place in the hash table.
   constexpr int64_t kBytesAnEntry = 96;
   if (const auto found = codes_.find(text); found != codes_.end()) return found->second;
   bytes_ += kBytesAnEntry + static_cast<int64_t>(text.size());
   storage_.push_back(std::make_unique<std::string>(text));
-  const int32_t code = size();
+  const int32_t code = size_++;
   entries_.push_back(*storage_.back());
   codes_.emplace(entries_.back(), code);
   return code;

@@ -22,18 +22,33 @@ namespace adjoin {
 // column.
 class Dictionary {
  public:
-  int32_t Intern(std::string_view text);  // adds where absent; only while building
-  int32_t size() const { return static_cast<int32_t>(entries_.size()); }
-  std::string_view at(int32_t code) const { return entries_[static_cast<size_t>(code)]; }
+  Dictionary() = default;
+  // Strings that lie in files, of which some may be equal: string c is what `letters` has from
+  // offsets[c] to offsets[c + 1], `size` + 1 of int64_t.
+  Dictionary(std::shared_ptr<const Buffer> letters, std::shared_ptr<const Buffer> offsets,
+             int32_t size);
+
+  int32_t Intern(std::string_view text);  // adds where absent; only while building, in memory
+  int32_t size() const { return size_; }
+  std::string_view at(int32_t code) const {
+    if (letters_ == nullptr) return entries_[static_cast<size_t>(code)];
+    const int64_t* offset = offsets_->as<int64_t>() + code;
+    return {letters_->as<char>() + offset[0], static_cast<size_t>(offset[1] - offset[0])};
+  }
+  // Whether equal strings have equal codes. All tables' have; no other is kept beyond a statement
+  // but by what it gave.
+  bool is_distinct() const { return letters_ == nullptr; }
   int64_t bytes() const { return bytes_; }  // of memory, about
   // Counts what it takes by now against a budget while it lives: 53200 where that has no room. One
   // budget always; called again for strings that came since.
   absl::Status ChargeTo(const std::shared_ptr<MemoryBudget>& budget);
 
  private:
+  int32_t size_ = 0;
   int64_t bytes_ = 0;
   std::unique_ptr<BudgetCharge> charge_;
-  std::vector<std::string_view> entries_;  // views into storage_
+  std::shared_ptr<const Buffer> letters_, offsets_;  // null in memory
+  std::vector<std::string_view> entries_;            // views into storage_
   std::vector<std::unique_ptr<std::string>> storage_;
   absl::flat_hash_map<std::string_view, int32_t> codes_;
 };

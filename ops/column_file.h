@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,8 +16,28 @@
 
 namespace adjoin {
 
+// Strings of a dictionary that lie in files. They get codes in the order in which they come, equal
+// ones too: finding those would take memory for all.
+class DictionaryFile {
+ public:
+  explicit DictionaryFile(Spill& spill) : spill_(spill) {}
+  absl::StatusOr<int32_t> Add(std::string_view text);  // its code
+  absl::Status AddAll(const Dictionary& from);
+  absl::StatusOr<std::shared_ptr<const Dictionary>> Finish();  // the last call
+
+ private:
+  absl::Status Write();
+  Spill& spill_;
+  int32_t size_ = 0;
+  int64_t end_ = 0;
+  std::string new_letters_;  // that are not written
+  std::vector<int64_t> new_offsets_ = {0};
+  std::unique_ptr<TempFile> letters_;
+  std::unique_ptr<TempFile> offsets_;
+};
+
 // A column that is written chunk by chunk and then read in place: values, codes and validity lie in
-// files, a dictionary stays in memory: 53200 where that has no room. Not thread-safe.
+// files, a dictionary too where memory has no room for it. Not thread-safe.
 class ColumnFile {
  public:
   ColumnFile(TypeId type, Spill& spill, std::shared_ptr<MemoryBudget> budget)
@@ -26,8 +48,11 @@ class ColumnFile {
   absl::StatusOr<ColumnRef> Finish();  // the last call
 
  private:
-  absl::Status Write(std::unique_ptr<TempFile>& file, const void* data, int64_t bytes);
   absl::Status AppendCodes(const ColumnChunk& chunk, int64_t begin, int64_t n);
+  absl::Status OwnTexts();
+  absl::StatusOr<int32_t> AddText(std::string_view text);
+  absl::Status KeepTexts(int64_t before);
+  absl::StatusOr<std::shared_ptr<const Dictionary>> FinishTexts();
   absl::Status AppendValidity(const uint8_t* valid, int64_t n);
   TypeId type_;
   Spill& spill_;
@@ -37,7 +62,8 @@ class ColumnFile {
   std::unique_ptr<TempFile> validity_;  // made at the first NULL
   uint8_t bits_ = 0;                    // of the last rows, fewer than 8, that validity_ lacks
   std::shared_ptr<const Dictionary> borrowed_;  // while all text is of this one
-  std::shared_ptr<Dictionary> dictionary_;      // afterwards
+  std::shared_ptr<Dictionary> dictionary_;      // afterwards, while memory has room
+  std::unique_ptr<DictionaryFile> texts_;       // then
 };
 
 // Rows of some columns, appended from any thread.
@@ -67,7 +93,12 @@ class RowFile {
 absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,
                                    const RunState& run);
 
-// The table with columns that a budget counts, for one that is to stay: those of files are copied.
+// The table with dictionaries in memory in place of those of files.
+absl::StatusOr<TableRef> WithDistinctTexts(const TableRef& table,
+                                           const std::shared_ptr<MemoryBudget>& budget);
+
+// The table with columns that a budget counts, for one that is to stay: those of files are copied,
+// strings too.
 absl::StatusOr<TableRef> InMemory(const TableRef& table,
                                   const std::shared_ptr<MemoryBudget>& budget);
 

@@ -165,7 +165,7 @@ void KeyTable::PlaceFields(std::vector<Field>& fields) {
 
 const int32_t* KeyTable::CodesToAdd(size_t k, const Vector& key, int64_t n) {
   Text& text = texts_[k];
-  if (borrows_ && key.codes != nullptr) {
+  if (borrows_ && key.codes != nullptr && key.column->dictionary()->is_distinct()) {
     const std::shared_ptr<const Dictionary>& dictionary = key.column->dictionary();
     if (size_ == 0 && text.borrowed != dictionary) {
       text.borrowed = dictionary;
@@ -360,8 +360,7 @@ int64_t KeyTable::Append(int64_t row, int64_t n) {
 }
 
 int64_t KeyTable::bytes() const {
-  auto total =
-      static_cast<int64_t>(8 * (stored_.capacity() + slots_.size()) + 4 * array_.size());
+  auto total = static_cast<int64_t>(8 * (stored_.capacity() + slots_.size()) + 4 * array_.size());
   for (const Text& text : texts_) total += text.table.bytes();
   return total;
 }

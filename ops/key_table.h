@@ -55,9 +55,9 @@ class KeyTable {
   // FindOrAdd of all keys of another table of the same types: the ids here, by id there.
   std::vector<int64_t> AddAll(const KeyTable& other);
 
-  // Keeps a TEXT key as codes of a column's dictionary for as long as all of it comes from columns
-  // with that one: nothing is looked up by its letters, and Key has those codes. REQUIRES: size()
-  // is 0, and nobody asks Find.
+  // Keeps a TEXT key as codes of a column's dictionary, of distinct strings, for as long as all of
+  // it comes from columns with that one: nothing is looked up by its letters, and Key has those
+  // codes. REQUIRES: size() is 0, and nobody asks Find.
   void BorrowCodes() { borrows_ = true; }
 
   // Makes the fields wide enough for `n` keys that are to come, and takes an array for what will be

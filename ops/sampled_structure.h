@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/column_cache.h"
-#include "ops/budget_charge.h"
+#include "engine/budget_charge.h"
 #include "ops/sampled_product.h"
 
 namespace adjoin {

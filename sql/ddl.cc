@@ -177,21 +177,23 @@ absl::StatusOr<Session::Result> Session::Run(const Truncate& s, const std::strin
 absl::Status Session::CreateBaseTable(const std::string& name, const TableRef& table) {
   return AsStatement([&]() -> absl::StatusOr<Result> {
            ADJOIN_ASSIGN_OR_RETURN(CatalogWriter* const writer, Write());
+           ADJOIN_ASSIGN_OR_RETURN(const TableRef kept,
+                                   WithDistinctTexts(table, database_->budget()));
            ADJOIN_RETURN_IF_ERROR(
-               writer->CreateTable(name, Table::WithComputedDims(table, database_->budget()))
+               writer->CreateTable(name, Table::WithComputedDims(kept, database_->budget()))
                    .status());
            return Result();
          })
       .status();
 }
 
-absl::StatusOr<Session::Result> Session::Replace(const std::string& name, const TableRef& table) {
+absl::StatusOr<Session::Result> Session::Replace(const std::string& name, const TableRef& made) {
   ADJOIN_ASSIGN_OR_RETURN(CatalogWriter* const writer, Write());
   const CatalogEntry* entry = writer->state().Find(name);
   if (entry == nullptr) return NoRelation(name);
   if (entry->is_view()) return NoTable(name);
   const Schema& schema = entry->table->schema();
-  const Schema& given = table->schema();
+  const Schema& given = made->schema();
   const bool same = std::equal(schema.fields.begin(), schema.fields.end(), given.fields.begin(),
                                given.fields.end(), [](const Field& a, const Field& b) {
                                  return a.name == b.name && a.type == b.type &&
@@ -201,6 +203,7 @@ absl::StatusOr<Session::Result> Session::Replace(const std::string& name, const 
     return SqlError(sqlstate::kDatatypeMismatch,
                     absl::StrCat("the columns given are not those of table \"", name, "\""));
   }
+  ADJOIN_ASSIGN_OR_RETURN(const TableRef table, WithDistinctTexts(made, database_->budget()));
   if (schema == given) {
     writer->Replace(entry->id, Table::WithComputedDims(table, database_->budget()));
     return Result();

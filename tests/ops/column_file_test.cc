@@ -82,6 +82,47 @@ TEST_F(ColumnFileTest, TextOfSeveralColumnsGetsOneDictionary) {
   EXPECT_EQ(column->values<int32_t>()[0], column->values<int32_t>()[6]);
 }
 
+// Strings of other columns' after some, with NULLs; and of files again.
+TEST_F(ColumnFileTest, TextGoesToFilesWhereMemoryHasNoRoom) {
+  const std::string big(100 << 10, 'x');
+  for (const bool borrowed_is_big : {true, false}) {
+    const auto budget = std::make_shared<MemoryBudget>(64 << 10);
+    const ColumnRef first = TextColumn({"b", nullptr, borrowed_is_big ? big.c_str() : "a"});
+    const ColumnRef second = TextColumn({"b", big.c_str(), nullptr, "", "b"});
+    const auto append = [](ColumnFile& file, const ColumnRef& from) {
+      BatchArena arena;
+      ColumnChunk chunk(TypeId::kText);
+      chunk.Append(ReadColumn(*from, 0, from->length(), arena), from->length());
+      ASSERT_TRUE(file.Append(chunk).ok());
+    };
+    ColumnFile file(TypeId::kText, spill_, budget);
+    append(file, first), append(file, second), append(file, first);
+    const ColumnRef column = *file.Finish();
+    std::vector<std::string> expected;
+    for (const ColumnRef& from : {first, second, first})
+      for (const std::string& text : TextsOf(*from)) expected.push_back(text);
+    EXPECT_EQ(TextsOf(*column), expected);
+    EXPECT_FALSE(column->dictionary()->is_distinct());
+    EXPECT_EQ(budget->used(), 0);
+
+    ColumnFile copy(TypeId::kText, spill_, budget);
+    append(copy, column);
+    append(copy, first);
+    for (const std::string& text : TextsOf(*first)) expected.push_back(text);
+    EXPECT_EQ(TextsOf(**copy.Finish()), expected);
+
+    // A table's: distinct again.
+    const TableRef table = Table::MakeUnchecked({{{"x", TypeId::kText, false}}, {}}, {column}, 11);
+    EXPECT_TRUE(IsOutOfMemory(InMemory(table, budget).status()));
+    const ColumnRef kept = (*InMemory(table, budget_))->column(0);
+    expected.resize(11);
+    EXPECT_EQ(TextsOf(*kept), expected);
+    EXPECT_TRUE(kept->dictionary()->is_distinct());
+    EXPECT_EQ(kept->values<int32_t>()[0], kept->values<int32_t>()[8]);
+    EXPECT_GT(budget_->used(), 100 << 10);
+  }
+}
+
 TEST_F(ColumnFileTest, AppendsAPartOfAChunkAndMayBeEmpty) {
   const std::vector<double> values = {1, 2, 3, 4};
   ColumnChunk chunk(TypeId::kFloat64);

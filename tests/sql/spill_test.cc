@@ -170,6 +170,57 @@ TEST_F(SpillTest, StringsThatAQueryMakesCount) {
   EXPECT_EQ(database_.memory_used(), tables);
 }
 
+TEST_F(SpillTest, StringsWithoutRoomGoToFiles) {
+  // Each has more than 8 MB of distinct strings.
+  const char* const kQueries[] = {
+      "SELECT 'a long text, longer than others ' || repeat(k || ' ', 40) AS x, COUNT(*) AS c, "
+      "SUM(v) AS s FROM t GROUP BY x",
+      "SELECT DISTINCT repeat(k / 2 || ' ', 60) AS x FROM t",
+      "SELECT n, MAX(repeat(k || ' ', 40)) AS x FROM t GROUP BY n, k",
+      "SELECT a.k, a.x, b.v FROM (SELECT k, repeat(k || ' ', 40) AS x FROM t) AS a "
+      "JOIN (SELECT v, repeat(g || ' ', 40) AS x FROM t) AS b ON a.x = b.x",
+      "SELECT k, repeat(k || ' ', 40) AS x FROM t ORDER BY x DESC",
+      "SELECT x, ROW_NUMBER() OVER (PARTITION BY x ORDER BY v) AS r FROM "
+      "(SELECT v, repeat(k / 2 || ' ', 60) AS x FROM t) AS t",
+      "SELECT repeat(k || ' ', 40) AS x FROM t UNION SELECT repeat(g || ' ', 40) FROM t",
+      "WITH c AS (SELECT k % 100 AS k, repeat(k || ' ', 40) AS x FROM t) "
+      "SELECT x, COUNT(DISTINCT k) AS c FROM (SELECT * FROM c UNION ALL SELECT * FROM c) AS c "
+      "GROUP BY x",
+  };
+  constexpr int64_t kBudget = int64_t{3} << 20;
+  for (const char* sql : kQueries) {
+    Run("RESET memory_limit; RESET adjoin.temp_directory");
+    const std::string expected = Rows(sql);
+    Leave(kBudget);
+    EXPECT_THAT(Error(sql), StartsWith("53200")) << sql;
+    UseDirectory();
+    for (const int threads : {1, 2}) {
+      Run("SET adjoin.threads = " + std::to_string(threads));
+      const auto result = connection_.Query(sql);
+      ASSERT_TRUE(result.ok()) << FormatError(result.status(), sql) << sql;
+      EXPECT_TRUE(TextOf(result->rows) == expected) << sql;
+      EXPECT_GT(result->spilled_bytes, int64_t{8} << 20) << sql;
+      EXPECT_LE(result->peak_bytes, kBudget) << sql;
+    }
+  }
+  // A table's strings are in memory, once each.
+  const std::string make = "CREATE TABLE u AS SELECT repeat(k / 2 || ' ', 60) AS x FROM t";
+  EXPECT_THAT(Error(make), StartsWith("53200"));
+  Leave(int64_t{64} << 20);
+  Run("SET adjoin.spill = force; " + make +
+      "; INSERT INTO u SELECT repeat(k / 2 || ' ', 60) FROM t");
+  EXPECT_EQ(Rows("SELECT COUNT(*) AS n, COUNT(DISTINCT x) AS d FROM u"),
+            Rows("SELECT 2 * COUNT(*) AS n, COUNT(DISTINCT k / 2) AS d FROM t"));
+  // A result's too, once it is a table.
+  const auto made = connection_.Query("SELECT repeat(k / 2 || ' ', 60) AS x FROM t");
+  ASSERT_TRUE(made.ok());
+  ASSERT_TRUE(connection_.ReplaceTable("u", made->rows).ok());
+  Run("INSERT INTO u SELECT repeat(k / 2 || ' ', 60) FROM t");
+  EXPECT_EQ(Rows("SELECT COUNT(*) AS n, COUNT(DISTINCT x) AS d FROM u"),
+            Rows("SELECT 2 * COUNT(*) AS n, COUNT(DISTINCT k / 2) AS d FROM t"));
+  Run("DROP TABLE u");
+}
+
 TEST_F(SpillTest, SparseProductsWithoutRoomAreJoins) {
   Run("CREATE TABLE m AS SELECT k % 499 AS r, k * 7 % 401 AS c, k % 8 / 4.0 AS x FROM t");
   const std::string sql =
