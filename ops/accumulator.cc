@@ -261,16 +261,16 @@ class Extreme final : public Accumulator {
       return;
     }
     for (int64_t r = 0; r < n; ++r) values_[groups[r]] = Better(values_[groups[r]], x[r]);
-    std::fill(has_.begin() + num_have_, has_.end(), 1);  // groups are new with a row of theirs
-    num_have_ = std::ssize(has_);
+    if (num_have_ == std::ssize(has_)) return;
+    for (int64_t r = 0; r < n; ++r) has_[groups[r]] = 1;
+    CheckNewGroups();
   }
   void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
     const auto& from = static_cast<const Extreme&>(other);
-    all_have_ = all_have_ && from.all_have_ && n == std::ssize(from.has_);
     for (int64_t g = 0; g < n; ++g) {
       if (from.has_[g] != 0) Offer(map == nullptr ? g : map[g], from.values_[g]);
     }
-    num_have_ = std::ssize(has_);
+    CheckNewGroups();
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
     if (n == 0) return Vector{type_, values_.data(), nullptr};
@@ -295,6 +295,10 @@ class Extreme final : public Accumulator {
   static bool IsBetter(const T& value, const T& than) {
     return kGreatest ? SqlLess(than, value) : SqlLess(value, than);
   }
+  void CheckNewGroups() {
+    all_have_ = all_have_ && std::find(has_.begin() + num_have_, has_.end(), 0) == has_.end();
+    num_have_ = std::ssize(has_);
+  }
   static T Better(const T& a, const T& b) { return IsBetter(b, a) ? b : a; }
   void Offer(int64_t g, const T& value) {
     if (has_[g] != 0 && !IsBetter(value, values_[g])) return;
@@ -308,8 +312,8 @@ class Extreme final : public Accumulator {
   const TypeId type_;
   LargeVector<T> values_;
   LargeVector<uint8_t> has_;
-  // While all rows so far counted every group has a value, and has_ says so of the first num_have_:
-  // h2o q7 at 1e7 rows 112 -> 55 ms.
+  // Whether the first num_have_ groups all have a value, and all rows so far counted: then no flag
+  // is asked. h2o q7 at 1e7 rows 112 -> 55 ms.
   bool all_have_ = true;
   int64_t num_have_ = 0;
   TextArena text_;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/column_cache.h"
 #include "engine/budget_charge.h"
+#include "engine/column_cache.h"
 #include "ops/sampled_product.h"
 
 namespace adjoin {
