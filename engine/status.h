@@ -101,12 +101,14 @@ absl::Status WithPosition(absl::Status status, int position);
 
 #define ADJOIN_CONCAT_INNER_(a, b) a##b
 #define ADJOIN_CONCAT_(a, b) ADJOIN_CONCAT_INNER_(a, b)
+// NOLINTBEGIN(bugprone-macro-parentheses): `lhs` may be a declaration.
 #define ADJOIN_ASSIGN_OR_RETURN(lhs, expr) \
   ADJOIN_ASSIGN_OR_RETURN_IMPL_(ADJOIN_CONCAT_(adjoin_statusor_, __LINE__), lhs, expr)
 #define ADJOIN_ASSIGN_OR_RETURN_IMPL_(tmp, lhs, expr) \
   auto tmp = (expr);                                  \
   if (!tmp.ok()) return std::move(tmp).status();      \
   lhs = *std::move(tmp)
+// NOLINTEND(bugprone-macro-parentheses)
 
 // For what only our own bug can cause. Active in debug and sanitizer builds.
 #ifdef NDEBUG

@@ -54,7 +54,7 @@ std::string FloatToText(T value, int max_exponent) {
   if (count <= exponent + 1) {
     return result + mantissa + std::string(static_cast<size_t>(exponent + 1 - count), '0');
   }
-  mantissa.insert(static_cast<size_t>(exponent + 1), ".");
+  mantissa.insert(static_cast<size_t>(exponent) + 1, ".");
   return result + mantissa;
 }
 

@@ -18,7 +18,7 @@ std::string KeyOf(const ExprInstruction& in) {
   for (int arg : in.args) AppendInt(key, arg);
   AppendInt(key, in.active);
   AppendInt(key, in.index);
-  key.append(reinterpret_cast<const char*>(&in.rows), sizeof(in.rows));
+  key.append(reinterpret_cast<const char*>(&in.rows), sizeof(const void*));
   return key;
 }
 

@@ -209,7 +209,7 @@ void KeyTable::LeaveBorrowed(size_t k) {
   text.borrowed = nullptr;
   std::vector<Field> fields = fields_;
   fields[k].low = 0;
-  fields[k].bits = std::bit_width(static_cast<uint32_t>(most));
+  fields[k].bits = static_cast<int>(std::bit_width(static_cast<uint32_t>(most)));
   Rebuild(std::move(fields), static_cast<int>(k), map.data());
 }
 
@@ -279,7 +279,7 @@ void KeyTable::Widen(size_t k, const Vector& key, const int32_t* codes, int64_t 
     field = {field.type, /*ranged=*/false, field.nullable, 0, 64, 0, 0, /*null_bit=*/true};
     return Rebuild(std::move(fields));
   }
-  field.bits = std::bit_width(last + 1);
+  field.bits = static_cast<int>(std::bit_width(last + 1));
   if (down) {
     const uint64_t room = field.mask() - 1 - last;
     const uint64_t below =

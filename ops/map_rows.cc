@@ -77,8 +77,9 @@ void Reorder(const std::vector<CompiledExpr>& conditions, const Batch& in, Filte
       bytes += v.data == nullptr ? static_cast<int64_t>(sizeof(int32_t)) : VectorWidth(v.type);
     }
     const Condition& so_far = state.conditions[c];
-    const double passed = static_cast<double>(so_far.passed + 1) / (so_far.seen + 2);
-    worth.push_back((1 - passed) / bytes);
+    const double passed =
+        static_cast<double>(so_far.passed + 1) / static_cast<double>(so_far.seen + 2);
+    worth.push_back((1 - passed) / static_cast<double>(bytes));
   }
   std::stable_sort(state.order.begin(), state.order.end(),
                    [&](size_t a, size_t b) { return worth[a] > worth[b]; });

@@ -187,8 +187,8 @@ void SortRows(const SortCodes& codes, std::span<int64_t> rows) {
     range.first = std::min(range.first, codes.First(row));
     range.last = std::max(range.last, codes.First(row));
   }
-  const int code_bits = std::bit_width(range.last - range.first);
-  const int place_bits = std::bit_width(rows.size() - 1);
+  const auto code_bits = static_cast<int>(std::bit_width(range.last - range.first));
+  const auto place_bits = static_cast<int>(std::bit_width(rows.size() - 1));
   const uint64_t places = (uint64_t{1} << place_bits) - 1;
   std::vector<uint64_t> items(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -203,7 +203,7 @@ void SortRows(const SortCodes& codes, std::span<int64_t> rows) {
     for (size_t begin = 0, end; begin < items.size(); begin = end) {
       for (end = begin + 1; end < items.size() && ((items[begin] ^ items[end]) & ~places) == 0;)
         ++end;
-      if (end - begin > 1) std::sort(sorted.begin() + begin, sorted.begin() + end, less);
+      if (end - begin > 1) std::sort(sorted.data() + begin, sorted.data() + end, less);
     }
   }
   std::copy(sorted.begin(), sorted.end(), rows.begin());

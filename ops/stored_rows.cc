@@ -14,7 +14,7 @@ StoredRows::StoredRows(const Schema& schema, const RunState& run, int64_t skip, 
 
 absl::Status StoredRows::Add(std::vector<ColumnChunk> columns, int64_t n) {
   if (files_.empty()) {
-    const absl::Status kept = Keep(columns);
+    absl::Status kept = Keep(columns);
     if (kept.ok()) {
       rows_ += n;
       return kept;

@@ -41,7 +41,7 @@ class WindowOrder {
       const auto size = static_cast<size_t>(begins_[p + 1]) - first;
       OrderedRows rows{std::span<const int64_t>(rows_).subspan(first, size)};
       if (!packed_.empty()) rows.keys = std::span<const uint64_t>(packed_).subspan(first, size);
-      const absl::Status status = f(rows);
+      absl::Status status = f(rows);
       if (!status.ok()) return status;
     }
     return absl::OkStatus();

@@ -504,7 +504,7 @@ std::string ToString(const std::vector<NodeRef>& roots, const std::vector<std::s
     while (!stack.empty()) {
       const auto [node, depth] = stack.back();
       stack.pop_back();
-      out.append(static_cast<size_t>(2 * std::min(depth, 40)), ' ');
+      out.append(2 * static_cast<size_t>(std::min(depth, 40)), ' ');
       if (!printed.insert(node).second && !node->inputs.empty()) {
         absl::StrAppend(&out, "^", node->id, "\n");
         continue;

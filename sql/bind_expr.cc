@@ -182,8 +182,7 @@ absl::StatusOr<ExprRef> BindCase(BindState& state, const Json& body, const Conte
   std::vector<Typed> else_first = values;  // the order in which PostgreSQL compares them
   if (Has(body, "defresult"))
     std::rotate(else_first.begin(), else_first.end() - 1, else_first.end());
-  return Select(state, "case", "CASE", std::move(conditions), std::move(values), else_first,
-                LocationOf(body));
+  return Select(state, "case", "CASE", conditions, values, else_first, LocationOf(body));
 }
 
 // COALESCE, GREATEST, LEAST.

@@ -342,7 +342,8 @@ class SelectBinder {
   }
 
   // The first row, in `order`, of those with equal `keys`.
-  NodeRef FirstOfEach(NodeRef node, std::vector<ExprRef> keys, const std::vector<SortKey>& order) {
+  NodeRef FirstOfEach(const NodeRef& node, std::vector<ExprRef> keys,
+                      const std::vector<SortKey>& order) {
     const NodeRef numbered = NumberRows(state_.planner, node, std::move(keys), order);
     const ExprRef first = CallNamed(
         "=",

@@ -167,7 +167,7 @@ class SetOperationBinder {
 }  // namespace
 
 Typed OutputValue(BindState& state, const OutputColumn& column, int index, int location) {
-  const Typed out{ColumnExpr(index, column.type), column.unknown, location};
+  Typed out{ColumnExpr(index, column.type), column.unknown, location};
   if (column.written) state.NoteExact(out.expr, ColumnExpr(index, TypeId::kDecimal));
   return out;
 }

@@ -103,7 +103,7 @@ TableRef PlannedStatement::TableFor(const CatalogState& catalog, const Scan& sca
 
 std::optional<GridShape> PlannedStatement::ShapeOf(const CatalogState& catalog, const Scan& scan) {
   const TableRef table = TableFor(catalog, scan);
-  const std::optional<GridShape> shape = table == nullptr ? std::nullopt : table->grid();
+  std::optional<GridShape> shape = table == nullptr ? std::nullopt : table->grid();
   shapes_[scan.table_id] = shape;
   return shape;
 }

@@ -159,7 +159,7 @@ class CollectOfJoin {
 
   // The receiver's columns, then the sum where it has one.
   NodeRef Fetched(std::vector<ExprRef> keys, const NodeRef& sums,
-                  std::vector<ExprRef> conditions) const {
+                  const std::vector<ExprRef>& conditions) const {
     const NodeRef receiver = Done(node_->inputs[0]);
     Lookup lookup{std::move(keys), {}};
     for (int k = 0; k + 1 < sums->width(); ++k)
