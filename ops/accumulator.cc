@@ -273,7 +273,6 @@ class Extreme final : public Accumulator {
     CheckNewGroups();
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
-    if (n == 0) return Vector{type_, values_.data(), nullptr};
     return Vector{type_, values_.data() + begin,
                   GroupValidity(n, arena, [&](int64_t g) { return has_[begin + g] != 0; })};
   }

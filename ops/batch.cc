@@ -3,7 +3,6 @@
 #include <cstddef>
 
 #include "engine/column.h"
-#include "kernels/kernel_table.h"
 
 namespace adjoin {
 namespace {
@@ -13,17 +12,6 @@ const T* GatherValues(const T* from, const int32_t* rows, int64_t n, BatchArena&
   T* out = arena.Make<T>(n);
   for (int64_t i = 0; i < n; ++i) out[i] = from[rows[i]];
   return out;
-}
-
-template <typename T>
-const T* TakeValues(const T* from, const int32_t* rows, int64_t n, BatchArena& arena) {
-  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
-    T* out = arena.Make<T>(n);
-    (sizeof(T) == 4 ? Kernels().take_4 : Kernels().take_8)(from, rows, n, out);
-    return out;
-  } else {
-    return GatherValues(from, rows, n, arena);
-  }
 }
 
 // The vector whose values, validity and codes are f of the given one's.
@@ -68,7 +56,11 @@ Vector Gather(const Vector& from, const int32_t* rows, int64_t n, BatchArena& ar
 }
 
 Vector Take(const Vector& from, const int32_t* rows, int64_t n, BatchArena& arena) {
-  return MapParts(from, [&](const auto* x) { return TakeValues(x, rows, n, arena); });
+  return MapParts(from, [&]<typename T>(const T* x) -> const T* {
+    T* out = arena.Make<T>(n);
+    TakeElements(x, rows, n, out);
+    return out;
+  });
 }
 
 int64_t SelectTrue(const Vector& condition, int64_t n, int32_t* rows) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/kernel_table.h"
 #include "ops/arena.h"
 #include "ops/vector.h"
 
@@ -29,6 +30,18 @@ std::string_view TextAt(const Vector& v, int64_t row);
 Vector Gather(const Vector& from, const int32_t* rows, int64_t n, BatchArena& arena);
 // The same of rows that never fall, which are read by runs.
 Vector Take(const Vector& from, const int32_t* rows, int64_t n, BatchArena& arena);
+
+// out[i] = from[rows[i]] of rows that never fall.
+template <typename T>
+void TakeElements(const T* from, const int32_t* rows, int64_t n, T* out) {
+  if constexpr (sizeof(T) == 4) {
+    Kernels().take_4(from, rows, n, out);
+  } else if constexpr (sizeof(T) == 8) {
+    Kernels().take_8(from, rows, n, out);
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = from[rows[i]];
+  }
+}
 
 // Indices of rows where a BOOLEAN vector is TRUE (not NULL), ascending; returns how many.
 int64_t SelectTrue(const Vector& condition, int64_t n, int32_t* rows);

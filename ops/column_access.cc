@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/status.h"
-#include "kernels/kernel_table.h"
 
 namespace adjoin {
 namespace {
@@ -214,6 +213,12 @@ std::vector<Vector> VectorsOf(const std::vector<FlatColumn>& columns) {
   std::vector<Vector> result;
   for (const FlatColumn& column : columns) result.push_back(column.vector());
   return result;
+}
+
+std::vector<Vector> SlicesOf(const std::vector<FlatColumn>& columns, int64_t begin) {
+  std::vector<Vector> slices = VectorsOf(columns);
+  for (Vector& slice : slices) slice = Slice(slice, begin);
+  return slices;
 }
 
 // Room for four times as much: a chunk of a block grows from one batch to 64.
@@ -445,20 +450,11 @@ void RowTaker::Take(std::span<const int64_t> rows, int64_t at) {
 
 void RowTaker::TakeAscending(int64_t first, std::span<const int32_t> rows, int64_t at) {
   const auto n = static_cast<int64_t>(rows.size());
-  const int64_t width = WidthOf(column_->type());
-  const auto* from = static_cast<const std::byte*>(column_->data()) + first * width;
-  std::byte* to = values_->mutable_as<std::byte>() + at * width;
-  if (width == 4) {
-    Kernels().take_4(from, rows.data(), n, to);
-  } else if (width == 8) {
-    Kernels().take_8(from, rows.data(), n, to);
-  } else {
-    WithElementType(column_->type(), [&](auto zero) {
-      using T = decltype(zero);
-      for (int64_t i = 0; i < n; ++i)
-        reinterpret_cast<T*>(to)[i] = reinterpret_cast<const T*>(from)[rows[i]];
-    });
-  }
+  const TypeId stored = column_->type() == TypeId::kText ? TypeId::kInt32 : column_->type();
+  WithElementType(stored, [&](auto zero) {
+    using T = decltype(zero);
+    TakeElements(column_->values<T>() + first, rows.data(), n, values_->mutable_as<T>() + at);
+  });
   for (int64_t i = 0; i < n && !valid_.empty(); ++i)
     valid_[at + i] = column_->is_null(first + rows[i]) ? 0 : 1;
 }

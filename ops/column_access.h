@@ -50,6 +50,8 @@ absl::StatusOr<std::vector<FlatColumn>> EvaluateOverRows(const CompiledExpr& exp
                                                          int64_t n, const RunState& run,
                                                          const PipelineOptions& options);
 std::vector<Vector> VectorsOf(const std::vector<FlatColumn>& columns);
+// The same from row `begin` on.
+std::vector<Vector> SlicesOf(const std::vector<FlatColumn>& columns, int64_t begin);
 
 // Collects values of one type in order, in chunks that others have filled, and makes a column of
 // them.

@@ -1,7 +1,6 @@
 #include "ops/hash_aggregate.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -208,20 +207,16 @@ absl::Status HashAggregate::Merge(std::unique_ptr<LocalState> local, SharedState
                                   bool*) const {
   auto& block = static_cast<BlockGroups&>(*local);
   auto& all = static_cast<AllGroups&>(shared);
-  const std::vector<std::unique_ptr<KeyTable>> seen = std::move(block.groups->distinct);
-  std::vector<int64_t> map;
   if (all.groups == nullptr) {
     all.groups = std::move(block.groups);
-    all.groups->distinct = Groups(spec_).distinct;
-    map.resize(static_cast<size_t>(all.groups->size()));
-    std::iota(map.begin(), map.end(), 0);
     if (2 * all.groups->size() >= block.rows)
       ReserveGroups(all, spec_.expected_groups, most_blocks());
   } else {
-    map = MergeGroups(spec_, *block.groups, *all.groups);
-  }
-  for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
-    if (spec_.aggregates[a].distinct) MergeDistinct(*seen[a], *all.groups->distinct[a], map);
+    const std::vector<int64_t> map = MergeGroups(spec_, *block.groups, *all.groups);
+    for (size_t a = 0; a < spec_.aggregates.size(); ++a) {
+      if (spec_.aggregates[a].distinct)
+        MergeDistinct(*block.groups->distinct[a], *all.groups->distinct[a], map);
+    }
   }
   if (block.groups == nullptr) block.charge.Release(all.groups->bytes());  // they are all's now
   return all.charge.GrowTo(all.groups->bytes());

@@ -39,13 +39,9 @@ class Probe {
   absl::Status Run() {
     ADJOIN_RETURN_IF_ERROR(ComputeKeys());
     const bool only_matches = build_.index->ids_are_rows() && !spec_.residual.has_value();
-    if (spec_.type == JoinType::kSemi && !spec_.residual.has_value() &&
-        !state_.key_columns.empty()) {
-      num_out_ = build_.index->FindMatches(state_.key_columns, in_.rows, state_.out_left.data(),
-                                           state_.out_right.data(), state_.lookup);
-      return Flush();
-    }
-    if (only_matches && spec_.type == JoinType::kInner) {
+    const bool is_semi = spec_.type == JoinType::kSemi && !spec_.residual.has_value();
+    if ((is_semi && !state_.key_columns.empty()) ||
+        (only_matches && spec_.type == JoinType::kInner)) {
       num_out_ = build_.index->FindMatches(state_.key_columns, in_.rows, state_.out_left.data(),
                                            state_.out_right.data(), state_.lookup);
       return Flush();

@@ -9,12 +9,6 @@
 namespace adjoin {
 namespace {
 
-std::vector<Vector> SlicesOf(const std::vector<FlatColumn>& columns, int64_t begin) {
-  std::vector<Vector> slices = VectorsOf(columns);
-  for (Vector& slice : slices) slice = Slice(slice, begin);
-  return slices;
-}
-
 class Builder {
  public:
   Builder(const SampledProductSpec& spec, RunState& run, const PipelineOptions& options)
@@ -139,7 +133,7 @@ class Builder {
       }
       arena.Reset();
       std::vector<Vector> own = SlicesOf(values, begin);
-      for (Vector& v : own) v = m == n ? v : Gather(v, kept.data(), m, arena);
+      for (Vector& v : own) v = m == n ? v : Take(v, kept.data(), m, arena);
       keys.FindOrAdd(own, m, ids.data());
       for (int64_t i = 0; i < m; ++i) group_of.push_back(static_cast<uint32_t>(ids[i]));
     }

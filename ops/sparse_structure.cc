@@ -10,12 +10,6 @@
 namespace adjoin {
 namespace {
 
-std::vector<Vector> SlicesOf(const std::vector<FlatColumn>& columns, int64_t begin) {
-  std::vector<Vector> slices = VectorsOf(columns);
-  for (Vector& slice : slices) slice = Slice(slice, begin);
-  return slices;
-}
-
 // The groups of the right that one of the left meets: a bit each, and one for each word of bits.
 class GroupMarks {
  public:
@@ -145,7 +139,7 @@ absl::Status SparseStructure::AddLeft(const SparseKeys& keys, const Table& table
     }
     arena.Reset();
     std::vector<Vector> values = SlicesOf(groups, begin);
-    for (Vector& v : values) v = m == n ? v : Gather(v, kept.data(), m, arena);
+    for (Vector& v : values) v = m == n ? v : Take(v, kept.data(), m, arena);
     left_keys_->FindOrAdd(values, m, ids.data());
     for (int64_t i = 0; i < m; ++i) group_of[matched + i] = static_cast<uint32_t>(ids[i]);
     matched += m;

@@ -37,8 +37,7 @@ class ArgumentsOperator final : public StreamOperator {
     const int64_t n = SelectTaken(args.vectors[0], take, in.rows, rows);
     if (n == 0) return absl::OkStatus();
     state.columns.clear();
-    for (const Vector& arg : args.span())
-      state.columns.push_back(Gather(arg, rows, n, state.arena));
+    for (const Vector& arg : args.span()) state.columns.push_back(Take(arg, rows, n, state.arena));
     return next(Batch{n, state.columns, -1});
   }
   std::string Describe() const override { return "arguments"; }

@@ -195,7 +195,7 @@ class TopRowsByCodes {
       OwnCodes(Slice(order_[0], begin), spec_.orders[0], n, codes.data());
       if (!part_.empty()) {
         n = SelectOfPart(keys, n, part_, arena, rows.data());
-        for (Vector& key : keys) key = Gather(key, rows.data(), n, arena);
+        for (Vector& key : keys) key = Take(key, rows.data(), n, arena);
       }
       part.partitions.FindOrAdd(keys, n, ids.data());
       part.kept.Resize(part.partitions.size());

@@ -20,6 +20,10 @@ int64_t Shifted(int64_t position, int64_t offset, int64_t size) {
   return position + offset;
 }
 
+absl::StatusOr<Interval> DistanceOf(const Value& by, bool down) {
+  return down ? Negate(by.as_interval()) : by.as_interval();
+}
+
 // A key of RANGE as it is compared, and one that is moved by a distance, `down` for towards less,
 // as PostgreSQL's in_range functions do it: floats are moved and then compared, so that an infinity
 // stays where it is, and so does a number that the distance is too small for; a month is the
@@ -57,10 +61,7 @@ struct RangeKey<Interval> {
   using Compared = Interval;
   static absl::StatusOr<Compared> Of(Interval key) { return key; }
   static absl::StatusOr<Compared> Moved(Compared key, const Value& by, bool down) {
-    Interval distance = by.as_interval();
-    if (down) {
-      ADJOIN_ASSIGN_OR_RETURN(distance, Negate(distance));
-    }
+    ADJOIN_ASSIGN_OR_RETURN(const Interval distance, DistanceOf(by, down));
     return Add(key, distance);
   }
 };
@@ -69,10 +70,7 @@ struct RangeKey<Timestamp> {
   using Compared = Timestamp;
   static absl::StatusOr<Compared> Of(Timestamp key) { return key; }
   static absl::StatusOr<Compared> Moved(Compared key, const Value& by, bool down) {
-    Interval distance = by.as_interval();
-    if (down) {
-      ADJOIN_ASSIGN_OR_RETURN(distance, Negate(distance));
-    }
+    ADJOIN_ASSIGN_OR_RETURN(const Interval distance, DistanceOf(by, down));
     return AddInterval(key, distance);
   }
 };
