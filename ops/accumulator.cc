@@ -31,6 +31,12 @@ uint8_t* GroupValidity(int64_t n, BatchArena& arena, Has&& has) {
   return all ? nullptr : valid;
 }
 
+// Calls f(group of the other, group here) for what Merge is given.
+template <typename F>
+void ForEachMerged(const int32_t* from, const int64_t* to, int64_t n, F&& f) {
+  for (int64_t i = 0; i < n; ++i) f(from == nullptr ? i : from[i], to == nullptr ? i : to[i]);
+}
+
 // With few groups rows that follow each other are often of the same one, and an addition that waits
 // for the one before takes five times as long. So every fourth row adds to a part of its own:
 // add(part, row), then fold(group, part) of each part.
@@ -67,9 +73,9 @@ class Count final : public Accumulator {
     }
     ForEachTaken(arg, take, groups, n, [&](int64_t, int64_t g) { ++counts_[g]; });
   }
-  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
-    const auto& from = static_cast<const Count&>(other);
-    for (int64_t g = 0; g < n; ++g) counts_[map == nullptr ? g : map[g]] += from.counts_[g];
+  void Merge(const Accumulator& other, const int32_t* from, const int64_t* to, int64_t n) override {
+    const auto& part = static_cast<const Count&>(other);
+    ForEachMerged(from, to, n, [&](int64_t g, int64_t into) { counts_[into] += part.counts_[g]; });
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t, BatchArena&) const override {
     return Vector{TypeId::kInt64, counts_.data() + begin, nullptr};
@@ -109,11 +115,11 @@ class Total final : public Accumulator {
                       [&](int64_t g, const Part& part) { totals_[g] += part; });
     }
   }
-  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
-    const auto& from = static_cast<const Total&>(other);
-    for (int64_t g = 0; g < n; ++g) {
-      if (from.totals_[g].count != 0) totals_[map == nullptr ? g : map[g]] += from.totals_[g];
-    }
+  void Merge(const Accumulator& other, const int32_t* from, const int64_t* to, int64_t n) override {
+    const auto& part = static_cast<const Total&>(other);
+    ForEachMerged(from, to, n, [&](int64_t g, int64_t into) {
+      if (part.totals_[g].count != 0) totals_[into] += part.totals_[g];
+    });
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
     const Part* of = totals_.data() + begin;
@@ -213,13 +219,12 @@ class DecimalTotal final : public Accumulator {
       ++counts_[g];
     });
   }
-  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
-    const auto& from = static_cast<const DecimalTotal&>(other);
-    for (int64_t g = 0; g < n; ++g) {
-      const int64_t to = map == nullptr ? g : map[g];
-      sums_[to].Add(from.sums_[g]);
-      counts_[to] += from.counts_[g];
-    }
+  void Merge(const Accumulator& other, const int32_t* from, const int64_t* to, int64_t n) override {
+    const auto& part = static_cast<const DecimalTotal&>(other);
+    ForEachMerged(from, to, n, [&](int64_t g, int64_t into) {
+      sums_[into].Add(part.sums_[g]);
+      counts_[into] += part.counts_[g];
+    });
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
     auto* values = arena.Make<Decimal>(n);
@@ -265,11 +270,11 @@ class Extreme final : public Accumulator {
     for (int64_t r = 0; r < n; ++r) has_[groups[r]] = 1;
     CheckNewGroups();
   }
-  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
-    const auto& from = static_cast<const Extreme&>(other);
-    for (int64_t g = 0; g < n; ++g) {
-      if (from.has_[g] != 0) Offer(map == nullptr ? g : map[g], from.values_[g]);
-    }
+  void Merge(const Accumulator& other, const int32_t* from, const int64_t* to, int64_t n) override {
+    const auto& part = static_cast<const Extreme&>(other);
+    ForEachMerged(from, to, n, [&](int64_t g, int64_t into) {
+      if (part.has_[g] != 0) Offer(into, part.values_[g]);
+    });
     CheckNewGroups();
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
@@ -334,9 +339,10 @@ class Comoment final : public Accumulator {
       }
     });
   }
-  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
-    const auto& from = static_cast<const Comoment&>(other);
-    for (int64_t g = 0; g < n; ++g) groups_[map == nullptr ? g : map[g]].Add(from.groups_[g]);
+  void Merge(const Accumulator& other, const int32_t* from, const int64_t* to, int64_t n) override {
+    const auto& part = static_cast<const Comoment&>(other);
+    ForEachMerged(from, to, n,
+                  [&](int64_t g, int64_t into) { groups_[into].Add(part.groups_[g]); });
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
     double* sums = arena.Make<double>(n);
@@ -372,17 +378,17 @@ class StringAgg final : public Accumulator {
       text_bytes_ += static_cast<int64_t>(group.text.capacity());
     });
   }
-  void Merge(const Accumulator& other, const int64_t* map, int64_t n) override {
-    const auto& from = static_cast<const StringAgg&>(other);
-    for (int64_t g = 0; g < n; ++g) {
-      const Group& part = from.groups_[g];
-      Group& group = groups_[map == nullptr ? g : map[g]];
-      if (!part.any) continue;
-      if (!group.any) group.skip = part.skip, group.any = true;
+  void Merge(const Accumulator& other, const int32_t* from, const int64_t* to, int64_t n) override {
+    const auto& part = static_cast<const StringAgg&>(other);
+    ForEachMerged(from, to, n, [&](int64_t g, int64_t into) {
+      const Group& added = part.groups_[g];
+      Group& group = groups_[into];
+      if (!added.any) return;
+      if (!group.any) group.skip = added.skip, group.any = true;
       text_bytes_ -= static_cast<int64_t>(group.text.capacity());
-      group.text.append(part.text);
+      group.text.append(added.text);
       text_bytes_ += static_cast<int64_t>(group.text.capacity());
-    }
+    });
   }
   absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const override {
     auto* texts = arena.Make<std::string_view>(n);

@@ -28,9 +28,10 @@ class Accumulator {
   // kComoment or, where they are the same, one.
   virtual void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
                       int64_t n) = 0;
-  // Adds group g of `other`, an accumulator of the same kind with `n` groups, to group map[g]
-  // (null: g).
-  virtual void Merge(const Accumulator& other, const int64_t* map, int64_t n) = 0;
+  // Adds group from[i] (null: i) of `other`, an accumulator of the same kind, to group to[i] (null:
+  // i), for i < n. Where `from` is null, n is how many groups that has.
+  virtual void Merge(const Accumulator& other, const int32_t* from, const int64_t* to,
+                     int64_t n) = 0;
   // To be called once, after the last of these and before Result: computes what needs all of a
   // group's values at once, on the pool where there is one.
   virtual void Finish(TaskPool*) {}

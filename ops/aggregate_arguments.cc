@@ -13,21 +13,28 @@ std::vector<TypeId> AggregateSpec::ArgumentTypes(const CompiledExpr& exprs) cons
   return types;
 }
 
-const uint8_t* TakenRows(const CompiledExpr& exprs, const ExprScratch& scratch, int filter,
-                         int64_t n, BatchArena& arena) {
+std::vector<Vector> OutputsOf(const CompiledExpr& exprs, const ExprScratch& scratch) {
+  std::vector<Vector> outputs;
+  for (int i = 0; i < exprs.num_outputs(); ++i) outputs.push_back(exprs.output(scratch, i));
+  return outputs;
+}
+
+const uint8_t* TakenRows(std::span<const Vector> outputs, int filter, int64_t n,
+                         BatchArena& arena) {
   if (filter < 0) return nullptr;
-  const Vector& condition = exprs.output(scratch, filter);
+  const Vector& condition = outputs[static_cast<size_t>(filter)];
   if (condition.valid == nullptr) return condition.as<uint8_t>();
   uint8_t* take = arena.Make<uint8_t>(n);
   for (int64_t r = 0; r < n; ++r) take[r] = condition.as<uint8_t>()[r] & condition.valid[r];
   return take;
 }
 
-AggregateArguments ArgumentsOf(const CompiledExpr& exprs, const ExprScratch& scratch,
-                               const AggregateSpec& aggregate, int64_t n, BatchArena& arena) {
+AggregateArguments ArgumentsOf(std::span<const Vector> outputs, const AggregateSpec& aggregate,
+                               int64_t n, BatchArena& arena) {
   AggregateArguments out;
   for (int output : {aggregate.arg, aggregate.second}) {
-    if (output >= 0) out.vectors[out.count++] = WithViews(exprs.output(scratch, output), n, arena);
+    if (output >= 0)
+      out.vectors[out.count++] = WithViews(outputs[static_cast<size_t>(output)], n, arena);
   }
   return out;
 }

@@ -25,17 +25,19 @@ struct AggregateSpec {
   std::vector<TypeId> ArgumentTypes(const CompiledExpr& exprs) const;
 };
 
+// The values of all outputs of the last run.
+std::vector<Vector> OutputsOf(const CompiledExpr& exprs, const ExprScratch& scratch);
+
 // Rows of a batch that pass the FILTER; null for all.
-const uint8_t* TakenRows(const CompiledExpr& exprs, const ExprScratch& scratch, int filter,
-                         int64_t n, BatchArena& arena);
+const uint8_t* TakenRows(std::span<const Vector> outputs, int filter, int64_t n, BatchArena& arena);
 
 struct AggregateArguments {
   Vector vectors[2];
   size_t count = 0;
   std::span<const Vector> span() const { return {vectors, count}; }
 };
-AggregateArguments ArgumentsOf(const CompiledExpr& exprs, const ExprScratch& scratch,
-                               const AggregateSpec& aggregate, int64_t n, BatchArena& arena);
+AggregateArguments ArgumentsOf(std::span<const Vector> outputs, const AggregateSpec& aggregate,
+                               int64_t n, BatchArena& arena);
 
 // The rows where the argument is not NULL and `take` (null: everywhere) says so; returns how many.
 int64_t SelectTaken(const Vector& arg, const uint8_t* take, int64_t n, int32_t* rows);

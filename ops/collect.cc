@@ -98,7 +98,7 @@ absl::Status CollectSink::Merge(std::unique_ptr<LocalState> local, SharedState& 
   BatchArena arena;
   const Vector rows = block.rows.Key(0, 0, block.rows.size(), arena);
   for (size_t i = 0; i < all.sums.size(); ++i) {
-    all.sums[i]->Merge(*block.sums[i], rows.as<int64_t>(), block.rows.size());
+    all.sums[i]->Merge(*block.sums[i], nullptr, rows.as<int64_t>(), block.rows.size());
   }
   return absl::OkStatus();
 }

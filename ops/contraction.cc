@@ -271,8 +271,8 @@ absl::Status ContractionSink::Merge(std::unique_ptr<LocalState> local, SharedSta
   for (int64_t g = 0; g < n; ++g) left[g] = left_map[from.pairs.left()[g]];
   to.pairs.FindOrAdd(left.data(), from.pairs.right().data(), n, groups.data());
   to.Resize();
-  to.sum->Merge(*from.sum, groups.data(), n);
-  to.count->Merge(*from.count, groups.data(), n);
+  to.sum->Merge(*from.sum, nullptr, groups.data(), n);
+  to.count->Merge(*from.count, nullptr, groups.data(), n);
   return absl::OkStatus();
 }
 

@@ -3,30 +3,22 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "ops/accumulator.h"
-#include "ops/aggregate_arguments.h"
-#include "ops/expression.h"
+#include "ops/groups.h"
 #include "ops/pipeline.h"
 
 namespace adjoin {
 
-// Values of DISTINCT that are added at once, which decides the bits of float sums.
-inline constexpr int64_t kDistinctChunk = 4096;
-
-struct HashAggregateSpec {
-  CompiledExpr exprs;  // over batch columns: the keys, then what the aggregates read
-  int num_keys = 0;
-  std::vector<AggregateSpec> aggregates;
-  Schema schema;   // of the result: keys, then aggregates
-  int order = -1;  // the batch column that says where a row is among all; -1: none
-  double expected_groups = 0;
-};
-
 // Groups in first-seen order; without keys one row always. Blocks are aggregated apart and merged
 // in order; what DISTINCT leaves is added in the end, in first-seen order. Where there is an
 // `order`, the result has one column more: that of a group's first row.
+//
+// On more than one thread, a block whose rows nearly all make groups is kept as rows, cut by a hash
+// of the keys, and what blocks left is aggregated part by part (PartitionedGroups): the same
+// groups, order and bits. h2o q10 at 1e7 rows, as many groups: 476 -> 390 ms on two threads; on one
+// 800 either way, with 1.5 GB and not 1.05.
 class HashAggregate final : public PipelineSink {
  public:
   explicit HashAggregate(HashAggregateSpec spec) : spec_(std::move(spec)) {}
@@ -52,6 +44,7 @@ class HashAggregate final : public PipelineSink {
   std::string Describe() const override;
 
  private:
+  bool MayKeepRows(const RunState& run) const;
   HashAggregateSpec spec_;
 };
 

@@ -302,7 +302,10 @@ void KeyTable::Rebuild(std::vector<Field> fields, int recoded, const int32_t* ma
       fields_[0].ranged && fields[0].low == fields_[0].low) {
     return Extend(fields[0]);
   }
-  LargeVector<uint64_t> stored(static_cast<size_t>(size_ * num_words_), 0);
+  LargeVector<uint64_t> stored;
+  stored.reserve(stored_.capacity() / static_cast<size_t>(old_words) *
+                 static_cast<size_t>(num_words_));
+  stored.resize(static_cast<size_t>(size_ * num_words_), 0);
   for (size_t k = 0; k < fields.size(); ++k) {
     const Field& from = fields_[k];
     const Field& to = fields[k];
@@ -407,6 +410,7 @@ void KeyTable::GrowSlots(int64_t size) {
 
 // Finds all ids anew, after their words have changed.
 void KeyTable::IndexStored(int64_t size) {
+  const size_t reserved = slots_.size();
   array_ = {}, slots_ = {};
   if (IsArrayWorthIt(size)) {
     array_.assign(size_t{1} << bits_, 0);
@@ -414,6 +418,7 @@ void KeyTable::IndexStored(int64_t size) {
     return;
   }
   GrowSlots(size);
+  if (slots_.size() < reserved) Rehash(slots_, reserved);
   const size_t mask = slots_.size() - 1;
   KeyScratch scratch;
   constexpr int64_t kChunk = 1024;

@@ -67,9 +67,16 @@ class KeyTable {
   // Takes the memory of `n` keys at once.
   void Reserve(int64_t n);
 
+  // Gives back what finding keys takes: nothing is found or added any more.
+  void Close() { array_ = {}, slots_ = {}; }
+
   int64_t size() const { return size_; }
   int64_t bytes() const;  // of memory
   int num_keys() const { return static_cast<int>(fields_.size()); }
+  // The dictionary whose codes Key has of key k; null where it has views, or k is no text.
+  std::shared_ptr<const Dictionary> BorrowedDictionary(int k) const {
+    return texts_[static_cast<size_t>(k)].borrowed;
+  }
   // Values of key k of ids [begin, begin + n); text is views that live as long as the table, or
   // borrowed codes alone.
   Vector Key(int k, int64_t begin, int64_t n, BatchArena& arena) const;

@@ -56,12 +56,23 @@ class Percentile final : public Accumulator {
       groups_.push_back(static_cast<uint32_t>(g));
     });
   }
-  void Merge(const Accumulator& other, const int64_t* map, int64_t) override {
-    const auto& from = static_cast<const Percentile&>(other);
-    if (!from.codes_.empty()) share_ = from.share_;
-    codes_.insert(codes_.end(), from.codes_.begin(), from.codes_.end());
-    for (uint32_t g : from.groups_)
-      groups_.push_back(map == nullptr ? g : static_cast<uint32_t>(map[g]));
+  void Merge(const Accumulator& other, const int32_t* from, const int64_t* to, int64_t n) override {
+    const auto& part = static_cast<const Percentile&>(other);
+    if (!part.codes_.empty()) share_ = part.share_;
+    if (from == nullptr) {
+      codes_.insert(codes_.end(), part.codes_.begin(), part.codes_.end());
+      for (uint32_t g : part.groups_)
+        groups_.push_back(to == nullptr ? g : static_cast<uint32_t>(to[g]));
+      return;
+    }
+    std::vector<int64_t> here(static_cast<size_t>(part.num_groups_), -1);
+    for (int64_t i = 0; i < n; ++i) here[from[i]] = to == nullptr ? i : to[i];
+    for (size_t i = 0; i < part.codes_.size(); ++i) {
+      const int64_t group = here[part.groups_[i]];
+      if (group < 0) continue;
+      codes_.push_back(part.codes_[i]);
+      groups_.push_back(static_cast<uint32_t>(group));
+    }
   }
   // Codes go to their groups' places by counting.
   void Finish(TaskPool* pool) override {

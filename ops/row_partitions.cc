@@ -1,16 +1,12 @@
 #include "ops/row_partitions.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
-#include "kernels/kernel_table.h"
 #include "ops/pipeline_run.h"
 
 namespace adjoin {
@@ -20,24 +16,6 @@ namespace {
 constexpr int64_t kBufferBytes = int64_t{256} << 10;
 // Numbers of rows in what a block gives are below.
 constexpr int kBlockShift = 40;
-
-__int128 EqualBits(const Interval& value) { return value.span(); }
-__int128 EqualBits(const Decimal& value) { return Normalized(value).bits(); }
-
-// Equal values give equal bits.
-template <typename T>
-uint64_t KeyBits(const T& value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    const double wide = static_cast<double>(value);
-    return std::bit_cast<uint64_t>(std::isnan(wide) ? std::numeric_limits<double>::quiet_NaN()
-                                                    : wide + 0.0);
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<uint64_t>(static_cast<int64_t>(value));
-  } else {
-    const __int128 bits = EqualBits(value);
-    return static_cast<uint64_t>(bits) ^ static_cast<uint64_t>(bits >> 64);
-  }
-}
 
 struct SinkState final : SharedState {
   std::vector<Value> parameters;
@@ -52,6 +30,7 @@ struct SinkBlock final : LocalState {
   ExprScratch scratch;
   BatchArena arena;
   std::vector<Vector> keys;
+  KeyHasher hasher;
   std::vector<std::vector<ColumnChunk>> parts;  // by part: a chunk a column; none: no rows
   int64_t bytes = 0;
   int64_t batches = 0;
@@ -114,26 +93,11 @@ RunList RunsOf(const std::vector<RowRun>& runs, int64_t block) {
 
 }  // namespace
 
-void FindParts(std::span<const Vector> keys, int64_t n, int level, uint8_t* parts) {
+void FindParts(std::span<const Vector> keys, int64_t n, int level, KeyHasher& hasher,
+               uint8_t* parts) {
   static_assert(kPartitions == 16);
-  std::vector<uint64_t> bits(static_cast<size_t>(n)), hashes(static_cast<size_t>(n));
-  for (size_t k = 0; k < keys.size(); ++k) {
-    const Vector& key = keys[k];
-    WithElementType(key.type, [&](auto zero) {
-      using T = decltype(zero);
-      for (int64_t r = 0; r < n; ++r) {
-        if (key.is_null(r)) {
-          bits[r] = 0;
-        } else if constexpr (std::is_same_v<T, std::string_view>) {
-          const std::string_view text = TextAt(key, r);
-          bits[r] = absl::Hash<absl::string_view>{}({text.data(), text.size()});
-        } else {
-          bits[r] = KeyBits(key.as<T>()[r]);
-        }
-      }
-    });
-    Kernels().hash_u64(bits.data(), k > 0, hashes.data(), n);
-  }
+  std::vector<uint64_t> hashes(static_cast<size_t>(n));
+  hasher.Hash(keys, n, hashes.data());
   const int shift = 60 - 4 * level;
   for (int64_t r = 0; r < n; ++r) parts[r] = static_cast<uint8_t>(hashes[r] >> shift & 15);
 }
@@ -193,7 +157,7 @@ absl::Status PartitionSink::Consume(const Batch& batch, const SharedState& share
     ADJOIN_RETURN_IF_ERROR(spec_.keys->Run(block.scratch, batch.columns, batch.rows));
     for (int k = 0; k < spec_.num_keys; ++k)
       block.keys[static_cast<size_t>(k)] = spec_.keys->output(block.scratch, k);
-    FindParts(block.keys, batch.rows, spec_.level, parts);
+    FindParts(block.keys, batch.rows, spec_.level, block.hasher, parts);
   }
   const Vector order = OrderOf(batch, block.batches++ * state.options.batch_rows, block.arena);
   const RowsByPart rows(parts, batch.rows, block.arena);

@@ -9,6 +9,7 @@
 
 #include "ops/column_file.h"
 #include "ops/expression.h"
+#include "ops/key_hash.h"
 #include "ops/merge_runs.h"
 #include "ops/pipeline.h"
 
@@ -21,7 +22,8 @@ inline constexpr int kPartitions = 16;
 inline constexpr int kMostLevels = 5;
 
 // Which part of `level` each row of a batch is in: equal keys are in the same.
-void FindParts(std::span<const Vector> keys, int64_t n, int level, uint8_t* parts);
+void FindParts(std::span<const Vector> keys, int64_t n, int level, KeyHasher& hasher,
+               uint8_t* parts);
 
 // Immutable: parts, and in them the rows of each of a pipeline's blocks, in their order.
 struct RowPartitions {

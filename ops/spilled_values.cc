@@ -30,9 +30,9 @@ class ArgumentsOperator final : public StreamOperator {
     auto& state = static_cast<Local&>(local);
     state.arena.Reset();
     ADJOIN_RETURN_IF_ERROR(exprs_.Run(state.scratch, in.columns, in.rows));
-    const uint8_t* take = TakenRows(exprs_, state.scratch, aggregate_.filter, in.rows, state.arena);
-    const AggregateArguments args =
-        ArgumentsOf(exprs_, state.scratch, aggregate_, in.rows, state.arena);
+    const std::vector<Vector> outputs = OutputsOf(exprs_, state.scratch);
+    const uint8_t* take = TakenRows(outputs, aggregate_.filter, in.rows, state.arena);
+    const AggregateArguments args = ArgumentsOf(outputs, aggregate_, in.rows, state.arena);
     auto* rows = state.arena.Make<int32_t>(in.rows);
     const int64_t n = SelectTaken(args.vectors[0], take, in.rows, rows);
     if (n == 0) return absl::OkStatus();

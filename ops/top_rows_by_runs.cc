@@ -144,8 +144,9 @@ int64_t SelectOfPart(std::span<const Vector> partition, int64_t n, const HashPar
   auto* is_of = arena.Make<uint8_t>(n);
   auto* parts = arena.Make<uint8_t>(n);
   std::fill_n(is_of, n, uint8_t{1});
+  KeyHasher hasher;
   for (size_t level = 0; level < part.size(); ++level) {
-    FindParts(partition, n, static_cast<int>(level), parts);
+    FindParts(partition, n, static_cast<int>(level), hasher, parts);
     for (int64_t r = 0; r < n; ++r) is_of[r] &= parts[r] == part[level] ? 1 : 0;
   }
   return SelectTrue({TypeId::kBool, is_of, nullptr}, n, rows);
