@@ -155,7 +155,7 @@ void Groups::Add(std::span<const Vector> outputs, const int64_t* order, int64_t 
 }
 
 void Groups::Merge(const Groups& from) {
-  ids_ = spec_.num_keys > 0 ? keys_.AddAll(from.keys_) : std::vector<int64_t>{0};
+  ids_ = spec_.num_keys > 0 ? keys_.AddAll(from.keys_) : LargeVector<int64_t>{0};
   if (ordered_) NoteFirstRows(from.first_rows_.data());
   values_.Resize(size());
   values_.Merge(from.values_, nullptr, ids_.data(), from.size());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/large_vector.h"
 #include "engine/table.h"
 #include "ops/accumulator.h"
 #include "ops/aggregate_arguments.h"
@@ -95,7 +96,7 @@ class Groups {
   KeyTable keys_;
   std::vector<int64_t> first_rows_;
   GroupValues values_;
-  std::vector<int64_t> ids_;  // of the rows or groups that were found last
+  LargeVector<int64_t> ids_;  // of the rows or groups that were found last
 };
 
 }  // namespace adjoin

@@ -492,8 +492,8 @@ void KeyTable::FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids) 
   num_words_ == 1 ? AddHashed<true>(n, ids) : AddHashed<false>(n, ids);
 }
 
-std::vector<int64_t> KeyTable::AddAll(const KeyTable& other) {
-  std::vector<int64_t> ids(static_cast<size_t>(other.size()));
+LargeVector<int64_t> KeyTable::AddAll(const KeyTable& other) {
+  LargeVector<int64_t> ids(static_cast<size_t>(other.size()));
   std::vector<Vector> keys(fields_.size());
   BatchArena arena;
   constexpr int64_t kChunk = 4096;

@@ -53,7 +53,7 @@ class KeyTable {
   void Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const;
 
   // FindOrAdd of all keys of another table of the same types: the ids here, by id there.
-  std::vector<int64_t> AddAll(const KeyTable& other);
+  LargeVector<int64_t> AddAll(const KeyTable& other);
 
   // Keeps a TEXT key as codes of a column's dictionary, of distinct strings, for as long as all of
   // it comes from columns with that one: nothing is looked up by its letters, and Key has those

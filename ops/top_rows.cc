@@ -168,7 +168,7 @@ class TopRowsByCodes {
     TopPart& all = *parts[0];
     for (size_t p = 1; p < parts.size(); ++p) {
       const TopPart& part = *parts[p];
-      const std::vector<int64_t> ids = all.partitions.AddAll(part.partitions);
+      const LargeVector<int64_t> ids = all.partitions.AddAll(part.partitions);
       all.kept.Resize(all.partitions.size());
       for (size_t i = 0; i < ids.size(); ++i) {
         for (const CodedRow& row : part.kept.of(i))
