@@ -154,4 +154,18 @@ absl::Status ForEachBlock(TaskPool* pool, int64_t blocks,
   return absl::OkStatus();
 }
 
+void ForEachRange(TaskPool* pool, int64_t n, int64_t length,
+                  absl::FunctionRef<void(int64_t begin, int64_t end)> body) {
+  const auto run = [&](int64_t block) { body(block * length, std::min(n, (block + 1) * length)); };
+  const int64_t blocks = (n + length - 1) / length;
+  if (pool == nullptr) {
+    for (int64_t b = 0; b < blocks; ++b) run(b);
+    return;
+  }
+  const auto call = [](void* of, int64_t block, int) {
+    (*static_cast<const decltype(run)*>(of))(block);
+  };
+  pool->ForEachBlockNoFail(blocks, call, const_cast<void*>(static_cast<const void*>(&run)));
+}
+
 }  // namespace adjoin

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
 namespace adjoin {
@@ -34,5 +35,9 @@ class TaskPool {
 // pool->ForEachBlock; where the pool is null, on the caller, in order, up to the first error.
 absl::Status ForEachBlock(TaskPool* pool, int64_t blocks,
                           const std::function<absl::Status(int64_t)>& body);
+
+// body(begin, end) for [0, n) cut into ranges of `length`, for bodies that cannot fail.
+void ForEachRange(TaskPool* pool, int64_t n, int64_t length,
+                  absl::FunctionRef<void(int64_t begin, int64_t end)> body);
 
 }  // namespace adjoin

@@ -1,13 +1,18 @@
 #include "ops/join_index.h"
 
 #include <algorithm>
-#include <cstring>
+#include <atomic>
 #include <numeric>
 
 #include "engine/status.h"
+#include "ops/partitioned_keys.h"
+#include "ops/spill.h"
 
 namespace adjoin {
 namespace {
+
+constexpr int64_t kBlockRows = int64_t{1} << 16;
+constexpr int64_t kChunk = 4096;  // rows looked up at once
 
 // Drops the rows, and their ids, where `valid` is 0; returns how many are left.
 int64_t KeepValid(const uint8_t* valid, int64_t n, int32_t* rows, int64_t* ids) {
@@ -35,148 +40,220 @@ bool FindNullKeys(std::span<const Vector> keys, const std::vector<bool>& null_sa
   return any;
 }
 
-JoinIndex::JoinIndex(const std::vector<TypeId>& types, std::vector<bool> null_safe)
-    : null_safe_(std::move(null_safe)), table_(types) {}
+class JoinIndexBuilder {
+ public:
+  JoinIndexBuilder(const JoinKeys& keys, int64_t num_rows, const RunState& run)
+      : types_(keys.exprs.output_types()),
+        num_rows_(num_rows),
+        run_(run),
+        index_(new JoinIndex(keys, run)) {}
+
+  // Beside the keys' own memory 16 bytes a row, where rows and ids are in two orders at once, and 8
+  // a key, where its rows begin and how many there are.
+  absl::StatusOr<std::unique_ptr<JoinIndex>> Build(std::span<const Vector> keys, int64_t batch_rows,
+                                                   double probes, std::optional<JoinForm> form) {
+    ADJOIN_RETURN_IF_ERROR(index_->charge_.Add(8 * num_rows_));
+    if (keys.empty()) {
+      PutTogether();
+    } else {
+      ADJOIN_ASSIGN_OR_RETURN(const bool by_rank, AddRanks(keys, probes, form));
+      if (!by_rank) ADJOIN_RETURN_IF_ERROR(AddKeys(keys, batch_rows, form));
+    }
+    index_->charge_.Release(8 * num_rows_);
+    index_->rows_with_nulls_ = num_rows_ - index_->num_rows();
+    return std::move(index_);
+  }
+
+ private:
+  // All rows are one key.
+  void PutTogether() {
+    index_->num_keys_ = num_rows_ > 0 ? 1 : 0;
+    index_->grouped_.offsets.assign(static_cast<size_t>(index_->num_keys_) + 1, 0);
+    index_->grouped_.offsets.back() = static_cast<uint32_t>(num_rows_);
+    NumberRows();
+  }
+
+  void NumberRows() {
+    index_->grouped_.rows.resize(static_cast<size_t>(num_rows_));
+    uint32_t* rows = index_->grouped_.rows.data();
+    ForEachRange(run_.pool, num_rows_, kBlockRows, [&](int64_t begin, int64_t end) {
+      std::iota(rows + begin, rows + end, static_cast<uint32_t>(begin));
+    });
+  }
+
+  // One integer key by ranks; false where that is not worth it.
+  absl::StatusOr<bool> AddRanks(std::span<const Vector> keys, double probes,
+                                std::optional<JoinForm> form) {
+    if (keys.size() != 1 || (index_->null_safe_[0] && keys[0].valid != nullptr)) return false;
+    if (form.value_or(JoinForm::kRanks) != JoinForm::kRanks) return false;
+    const std::optional<RankIndex::Range> range =
+        RankIndex::RangeOf(keys[0], num_rows_, probes, run_.pool);
+    if (!range.has_value()) return false;
+    ADJOIN_RETURN_IF_ERROR(index_->charge_.Add(range->bytes()));
+    index_->ranks_.emplace(*range, keys[0], num_rows_);
+    index_->null_safe_[0] = false;  // there is no NULL, so that none finds one
+    const int64_t size = index_->ranks_->size();
+    ADJOIN_RETURN_IF_ERROR(index_->charge_.Add(8 * (num_rows_ + size)));
+    if (size == num_rows_) {
+      FindRowsOfRanks(keys[0]);
+      LetIdsBeRows();
+      return true;
+    }
+    LargeVector<uint32_t> ids(static_cast<size_t>(num_rows_));
+    ForEachRank(keys[0], [&](int64_t begin, int64_t end, const int32_t* rows, const int64_t* ranks,
+                             int64_t m) {
+      if (m < end - begin) std::fill(ids.begin() + begin, ids.begin() + end, NumberedRows::kNone);
+      for (int64_t i = 0; i < m; ++i) ids[begin + rows[i]] = static_cast<uint32_t>(ranks[i]);
+    });
+    Group(CutByIds(std::move(ids), size, run_.pool));
+    return true;
+  }
+
+  // Calls f with rows [begin, end), those of them that are not NULL, counted from the first, and
+  // their ranks.
+  template <typename F>
+  void ForEachRank(const Vector& key, F&& f) {
+    ForEachRange(run_.pool, num_rows_, kBlockRows, [&](int64_t begin, int64_t end) {
+      KeyScratch scratch;
+      std::vector<int32_t> rows(kChunk);
+      std::vector<int64_t> ranks(kChunk);
+      for (int64_t at = begin; at < end; at += kChunk) {
+        const int64_t n = std::min(kChunk, end - at);
+        const int64_t m = index_->RanksOf(Slice(key, at), n, rows.data(), ranks.data(), scratch);
+        f(at, at + n, rows.data(), ranks.data(), m);
+      }
+    });
+  }
+
+  // Where every row has a rank of its own.
+  void FindRowsOfRanks(const Vector& key) {
+    LargeVector<uint32_t> row_of_rank(static_cast<size_t>(num_rows_));
+    std::atomic<bool> ascends{true};
+    ForEachRank(key,
+                [&](int64_t begin, int64_t end, const int32_t*, const int64_t* ranks, int64_t) {
+                  bool same = true;
+                  for (int64_t r = begin; r < end; ++r) {
+                    same &= ranks[r - begin] == r;
+                    row_of_rank[ranks[r - begin]] = static_cast<uint32_t>(r);
+                  }
+                  if (!same) ascends.store(false, std::memory_order_relaxed);
+                });
+    if (!ascends) index_->row_of_id_ = std::move(row_of_rank);
+  }
+
+  void LetIdsBeRows() {
+    index_->ids_are_rows_ = true;
+    index_->num_keys_ = num_rows_;
+    NumberRows();
+  }
+
+  void Group(const NumberedRows& numbered) {
+    index_->num_keys_ = numbered.num_ids();
+    index_->grouped_ = GroupRows(numbered, run_.pool);
+  }
+
+  absl::Status AddKeys(std::span<const Vector> keys, int64_t batch_rows,
+                       std::optional<JoinForm> form) {
+    KeyTable& table = index_->table_;
+    table.Expect(keys, num_rows_);
+    const int threads = run_.pool == nullptr ? 1 : run_.pool->threads();
+    const JoinForm best =
+        num_rows_ < FewestPartitionedRows(threads) || table.ExpectsArray(keys, num_rows_)
+            ? JoinForm::kTable
+            : JoinForm::kParts;
+    if (num_rows_ > 0 && form.value_or(best) == JoinForm::kParts) {
+      const absl::Status status = AddParts(keys);
+      if (!IsOutOfMemory(status)) return status;
+      table = KeyTable(types_);
+      table.Expect(keys, num_rows_);
+    }
+    LargeVector<uint32_t> ids(static_cast<size_t>(num_rows_));
+    ADJOIN_RETURN_IF_ERROR(AddToTable(keys, batch_rows, ids.data()));
+    ADJOIN_RETURN_IF_ERROR(index_->charge_.Add(8 * (num_rows_ + table.size())));
+    if (table.size() == num_rows_) {  // they are numbered as they came
+      LetIdsBeRows();
+    } else {
+      Group(CutByIds(std::move(ids), table.size(), run_.pool));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddParts(std::span<const Vector> keys) {
+    std::vector<uint8_t> valid_rows;
+    const bool any_null = FindNullKeys(keys, index_->null_safe_, num_rows_, valid_rows);
+    ADJOIN_ASSIGN_OR_RETURN(NumberedRows numbered,
+                            AddByParts(keys, any_null ? valid_rows.data() : nullptr, num_rows_,
+                                       run_.pool, run_.budget, index_->table_));
+    ADJOIN_RETURN_IF_ERROR(
+        index_->charge_.Add(index_->table_.bytes() + 8 * (num_rows_ + index_->table_.size())));
+    if (numbered.num_ids() == num_rows_) {
+      index_->row_of_id_ = std::move(numbered.rows);
+      LetIdsBeRows();
+    } else {
+      Group(numbered);
+    }
+    return absl::OkStatus();
+  }
+
+  // `out[r]`: the id of row r in the table; kNone where it is left out.
+  absl::Status AddToTable(std::span<const Vector> keys, int64_t batch_rows, uint32_t* out) {
+    KeyTable& table = index_->table_;
+    std::vector<Vector> slices(keys.size());
+    std::vector<uint8_t> valid_rows;
+    std::vector<int32_t> kept(static_cast<size_t>(batch_rows) + 1);
+    std::vector<int64_t> ids(static_cast<size_t>(batch_rows));
+    BatchArena arena;
+    for (int64_t begin = 0; begin < num_rows_; begin += batch_rows) {
+      ADJOIN_RETURN_IF_ERROR(index_->charge_.GrowTo(8 * num_rows_ + table.bytes()));
+      const int64_t n = std::min(batch_rows, num_rows_ - begin);
+      for (size_t k = 0; k < keys.size(); ++k) slices[k] = Slice(keys[k], begin);
+      if (!FindNullKeys(slices, index_->null_safe_, n, valid_rows)) {
+        table.FindOrAdd(slices, n, ids.data());
+        std::copy_n(ids.begin(), n, out + begin);
+        continue;
+      }
+      arena.Reset();
+      const int64_t m = SelectTrue({TypeId::kBool, valid_rows.data(), nullptr}, n, kept.data());
+      for (Vector& slice : slices) slice = Take(slice, kept.data(), m, arena);
+      for (size_t k = 0; k < slices.size(); ++k) {
+        if (!index_->null_safe_[k]) slices[k].valid = nullptr;
+      }
+      table.FindOrAdd(slices, m, ids.data());
+      std::fill_n(out + begin, n, NumberedRows::kNone);
+      for (int64_t i = 0; i < m; ++i) out[begin + kept[i]] = static_cast<uint32_t>(ids[i]);
+    }
+    return absl::OkStatus();
+  }
+
+  const std::vector<TypeId> types_;
+  const int64_t num_rows_;
+  const RunState& run_;
+  std::unique_ptr<JoinIndex> index_;
+};
 
 absl::StatusOr<std::unique_ptr<JoinIndex>> JoinIndex::Build(const JoinKeys& keys,
                                                             const Table& table, const RunState& run,
                                                             const PipelineOptions& options,
-                                                            double probes) {
+                                                            double probes,
+                                                            std::optional<JoinForm> form) {
   if (table.num_rows() >= int64_t{UINT32_MAX}) {
     return SqlError(sqlstate::kStatementTooComplex, "the build side of a join has too many rows");
   }
-  auto index = std::unique_ptr<JoinIndex>(new JoinIndex(keys.exprs.output_types(), keys.null_safe));
   ADJOIN_ASSIGN_OR_RETURN(const std::vector<FlatColumn> flat,
                           EvaluateOverTable(keys.exprs, table, run, options));
-  index->charge_ = std::make_unique<BudgetCharge>(run.budget);
-  ADJOIN_RETURN_IF_ERROR(index->charge_->Add(8 * table.num_rows()));
-  index->id_of_row_.assign(static_cast<size_t>(table.num_rows()), 0);
-  const std::vector<Vector> vectors = VectorsOf(flat);
-  ADJOIN_ASSIGN_OR_RETURN(const bool by_rank, index->AddByRank(vectors, table.num_rows(), probes));
-  if (!by_rank && !flat.empty())
-    ADJOIN_RETURN_IF_ERROR(index->Add(vectors, table.num_rows(), options.batch_rows));
-  ADJOIN_RETURN_IF_ERROR(index->charge_->Add(8 * (table.num_rows() + index->table_.size())));
-  index->GroupRows();
-  index->charge_->Release(8 * table.num_rows());
-  return index;
-}
-
-absl::StatusOr<bool> JoinIndex::AddByRank(std::span<const Vector> keys, int64_t num_rows,
-                                          double probes) {
-  if (keys.size() != 1 || (null_safe_[0] && keys[0].valid != nullptr)) return false;
-  const std::optional<RankIndex::Range> range = RankIndex::RangeOf(keys[0], num_rows, probes);
-  if (!range.has_value()) return false;
-  ADJOIN_RETURN_IF_ERROR(charge_->Add(range->bytes()));
-  ranks_.emplace(*range, keys[0], num_rows);
-  null_safe_[0] = false;  // there is no NULL, so that none finds one
-  KeyScratch scratch;
-  constexpr int64_t kChunk = 4096;
-  std::vector<int32_t> rows(kChunk);
-  std::vector<int64_t> ids(kChunk);
-  std::fill(id_of_row_.begin(), id_of_row_.end(), -1);
-  for (int64_t begin = 0; begin < num_rows; begin += kChunk) {
-    const Vector key = Slice(keys[0], begin);
-    const int64_t n = std::min(kChunk, num_rows - begin);
-    const int64_t m = RanksOf(key, n, rows.data(), ids.data(), scratch);
-    for (int64_t i = 0; i < m; ++i) id_of_row_[begin + rows[i]] = ids[i];
-    rows_with_nulls_ += n - m;
-  }
-  return true;
-}
-
-absl::Status JoinIndex::Add(std::span<const Vector> keys, int64_t num_rows, int64_t batch_rows) {
-  std::vector<Vector> slices(keys.size());
-  std::vector<uint8_t> valid_rows;
-  std::vector<int32_t> kept(static_cast<size_t>(batch_rows) + 1);
-  std::vector<int64_t> ids(static_cast<size_t>(batch_rows));
-  BatchArena arena;
-  table_.Expect(keys, num_rows);
-  for (int64_t begin = 0; begin < num_rows; begin += batch_rows) {
-    ADJOIN_RETURN_IF_ERROR(charge_->GrowTo(8 * num_rows + table_.bytes()));
-    const int64_t n = std::min(batch_rows, num_rows - begin);
-    for (size_t k = 0; k < keys.size(); ++k) slices[k] = Slice(keys[k], begin);
-    int64_t* out = id_of_row_.data() + begin;
-    if (!FindNullKeys(slices, null_safe_, n, valid_rows)) {
-      table_.FindOrAdd(slices, n, out);
-      continue;
-    }
-    arena.Reset();
-    const int64_t m = SelectTrue({TypeId::kBool, valid_rows.data(), nullptr}, n, kept.data());
-    for (Vector& slice : slices) slice = Take(slice, kept.data(), m, arena);
-    for (size_t k = 0; k < slices.size(); ++k) {
-      if (!null_safe_[k]) slices[k].valid = nullptr;
-    }
-    table_.FindOrAdd(slices, m, ids.data());
-    std::fill_n(out, n, -1);
-    for (int64_t i = 0; i < m; ++i) out[kept[i]] = ids[i];
-    rows_with_nulls_ += n - m;
-  }
-  return absl::OkStatus();
-}
-
-void JoinIndex::GroupRows() {
-  const bool keyless = null_safe_.empty();
-  const int64_t keys = keyless              ? (id_of_row_.empty() ? 0 : 1)
-                       : ranks_.has_value() ? ranks_->size()
-                                            : table_.size();
-  const auto num_rows = static_cast<int64_t>(id_of_row_.size());
-  ids_are_rows_ = !keyless && keys == num_rows;
-  if (ids_are_rows_) {
-    NumberRanks();
-    offsets_.resize(static_cast<size_t>(num_rows) + 1);
-    std::iota(offsets_.begin(), offsets_.end(), 0);
-    rows_.assign(offsets_.begin(), offsets_.end() - 1);
-    id_of_row_ = {};
-    return;
-  }
-  offsets_.assign(static_cast<size_t>(keys) + 1, 0);
-  for (int64_t id : id_of_row_) {
-    if (id >= 0) ++offsets_[id + 1];
-  }
-  std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
-  rows_.resize(offsets_.back());
-  std::vector<uint32_t> next(offsets_.begin(), offsets_.end() - 1);
-  for (size_t row = 0; row < id_of_row_.size(); ++row) {
-    if (id_of_row_[row] >= 0) rows_[next[id_of_row_[row]]++] = static_cast<uint32_t>(row);
-  }
-  id_of_row_ = {};
-}
-
-void JoinIndex::NumberRanks() {
-  if (!ranks_.has_value()) return;
-  bool ascends = true;
-  for (size_t row = 0; row < id_of_row_.size(); ++row)
-    ascends &= id_of_row_[row] == static_cast<int64_t>(row);
-  if (ascends) return;
-  row_of_rank_.resize(id_of_row_.size());
-  for (size_t row = 0; row < id_of_row_.size(); ++row)
-    row_of_rank_[static_cast<size_t>(id_of_row_[row])] = static_cast<uint32_t>(row);
+  return JoinIndexBuilder(keys, table.num_rows(), run)
+      .Build(VectorsOf(flat), options.batch_rows, probes, form);
 }
 
 int64_t JoinIndex::RanksOf(const Vector& key, int64_t n, int32_t* rows, int64_t* ids,
                            KeyScratch& scratch) const {
   scratch.at.resize(static_cast<size_t>(n));
   const int64_t m = ranks_->FindMatches(key, n, rows, ids, scratch.at.data());
-  if (!row_of_rank_.empty()) {
-    for (int64_t i = 0; i < m; ++i) ids[i] = row_of_rank_[ids[i]];
-  }
   return key.valid == nullptr ? m : KeepValid(key.valid, m, rows, ids);
 }
 
-void JoinIndex::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
-                     KeyScratch& scratch) const {
-  if (keys.empty()) {
-    std::fill_n(ids, n, num_keys() - 1);  // one key that all share, or none
-    return;
-  }
-  if (ranks_.has_value()) {
-    scratch.rows.resize(static_cast<size_t>(n));
-    scratch.found.resize(static_cast<size_t>(n));
-    const int64_t m = RanksOf(keys[0], n, scratch.rows.data(), scratch.found.data(), scratch);
-    std::fill_n(ids, n, -1);
-    for (int64_t i = 0; i < m; ++i) ids[scratch.rows[i]] = scratch.found[i];
-    return;
-  }
+void JoinIndex::FindInTable(std::span<const Vector> keys, int64_t n, int64_t* ids,
+                            KeyScratch& scratch) const {
   table_.Find(keys, n, ids, scratch);
   for (size_t k = 0; k < keys.size(); ++k) {
     if (null_safe_[k] || keys[k].valid == nullptr) continue;
@@ -186,16 +263,36 @@ void JoinIndex::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
   }
 }
 
+void JoinIndex::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
+                     KeyScratch& scratch) const {
+  if (keys.empty()) {
+    std::fill_n(ids, n, num_keys() - 1);  // one key that all share, or none
+    return;
+  }
+  if (!ranks_.has_value() && row_of_id_.empty()) return FindInTable(keys, n, ids, scratch);
+  scratch.rows.resize(static_cast<size_t>(n));
+  scratch.found.resize(static_cast<size_t>(n));
+  const int64_t m = FindMatches(keys, n, scratch.rows.data(), scratch.found.data(), scratch);
+  std::fill_n(ids, n, -1);
+  for (int64_t i = 0; i < m; ++i) ids[scratch.rows[i]] = scratch.found[i];
+}
+
 int64_t JoinIndex::FindMatches(std::span<const Vector> keys, int64_t n, int32_t* rows, int64_t* ids,
                                KeyScratch& scratch) const {
-  if (ranks_.has_value()) return RanksOf(keys[0], n, rows, ids, scratch);
-  Find(keys, n, ids, scratch);
   int64_t m = 0;
-  for (int64_t r = 0; r < n; ++r) {
-    const int64_t id = ids[r];
-    rows[m] = static_cast<int32_t>(r);
-    ids[m] = id;
-    m += id >= 0 ? 1 : 0;
+  if (ranks_.has_value()) {
+    m = RanksOf(keys[0], n, rows, ids, scratch);
+  } else {
+    FindInTable(keys, n, ids, scratch);
+    for (int64_t r = 0; r < n; ++r) {
+      const int64_t id = ids[r];
+      rows[m] = static_cast<int32_t>(r);
+      ids[m] = id;
+      m += id >= 0 ? 1 : 0;
+    }
+  }
+  if (!row_of_id_.empty()) {
+    for (int64_t i = 0; i < m; ++i) ids[i] = row_of_id_[ids[i]];
   }
   return m;
 }

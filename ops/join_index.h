@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/budget_charge.h"
 #include "engine/large_vector.h"
 #include "ops/column_access.h"
 #include "ops/key_table.h"
 #include "ops/rank_index.h"
+#include "ops/rows_by_id.h"
 
 namespace adjoin {
 
@@ -19,6 +21,10 @@ struct JoinKeys {
   CompiledExpr exprs;
   std::vector<bool> null_safe;  // by key: NULL equals NULL; else a row with a NULL matches nothing
 };
+
+// How keys find their rows: one integer key by its rank among the values, others by a KeyTable,
+// which is built by parts on several threads where there are many rows.
+enum class JoinForm : uint8_t { kRanks, kTable, kParts };
 
 // Immutable once built; lookups are thread-safe with a scratch a thread.
 class JoinIndex {
@@ -29,12 +35,13 @@ class JoinIndex {
     const uint32_t* end = nullptr;
   };
 
-  // Indexes all rows of `table`; keys that are not null-safe and NULL leave a row out. No keys: all
-  // rows are one key. `probes`: how many look-ups are expected.
-  static absl::StatusOr<std::unique_ptr<JoinIndex>> Build(const JoinKeys& keys, const Table& table,
-                                                          const RunState& run,
-                                                          const PipelineOptions& options,
-                                                          double probes = 0);
+  // Indexes all rows of `table` on the run's pool; keys that are not null-safe and NULL leave a row
+  // out. No keys: all rows are one key. `probes`: how many look-ups are expected. `form`: where the
+  // keys can have it, in place of the fastest. Ids differ by form and pool, the rows of a key do
+  // not. Errors: 53200; but parts that have no room make way for a table that is built at once.
+  static absl::StatusOr<std::unique_ptr<JoinIndex>> Build(
+      const JoinKeys& keys, const Table& table, const RunState& run, const PipelineOptions& options,
+      double probes = 0, std::optional<JoinForm> form = std::nullopt);
 
   // ids[r]: for RowsOf; -1 where no row has that key. `keys` are the probing rows' values.
   void Find(std::span<const Vector> keys, int64_t n, int64_t* ids, KeyScratch& scratch) const;
@@ -43,35 +50,36 @@ class JoinIndex {
   int64_t FindMatches(std::span<const Vector> keys, int64_t n, int32_t* rows, int64_t* ids,
                       KeyScratch& scratch) const;
   Rows RowsOf(int64_t id) const {
-    return {rows_.data() + offsets_[id], rows_.data() + offsets_[id + 1]};
+    const uint32_t* rows = grouped_.rows.data();
+    if (ids_are_rows_) return {rows + id, rows + id + 1};
+    return {rows + grouped_.offsets[id], rows + grouped_.offsets[id + 1]};
   }
   // Whether every row has a key of its own, and its id is the row's number.
   bool ids_are_rows() const { return ids_are_rows_; }
-  int64_t num_keys() const { return static_cast<int64_t>(offsets_.size()) - 1; }
-  int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }  // not left out
+  int64_t num_keys() const { return num_keys_; }
+  int64_t num_rows() const { return static_cast<int64_t>(grouped_.rows.size()); }  // not left out
   double rows_per_key() const {
-    return num_keys() == 0 ? 0 : double(rows_.size()) / double(num_keys());
+    return num_keys() == 0 ? 0 : double(num_rows()) / double(num_keys());
   }
   // Rows left out because a key was NULL.
   int64_t rows_with_nulls() const { return rows_with_nulls_; }
 
  private:
-  JoinIndex(const std::vector<TypeId>& types, std::vector<bool> null_safe);
-  absl::Status Add(std::span<const Vector> keys, int64_t num_rows, int64_t batch_rows);
-  // One integer key by ranks; false where that is not worth it.
-  absl::StatusOr<bool> AddByRank(std::span<const Vector> keys, int64_t num_rows, double probes);
+  friend class JoinIndexBuilder;
+  JoinIndex(const JoinKeys& keys, const RunState& run)
+      : null_safe_(keys.null_safe), table_(keys.exprs.output_types()), charge_(run.budget) {}
+  // What the ranks or the table find; row_of_id_ is not asked.
   int64_t RanksOf(const Vector& key, int64_t n, int32_t* rows, int64_t* ids,
                   KeyScratch& scratch) const;
-  void GroupRows();
-  void NumberRanks();
+  void FindInTable(std::span<const Vector> keys, int64_t n, int64_t* ids,
+                   KeyScratch& scratch) const;
   std::vector<bool> null_safe_;
   KeyTable table_;
-  std::optional<RankIndex> ranks_;     // in the table's place
-  LargeVector<uint32_t> row_of_rank_;  // where ids are rows and ranks are not
-  LargeVector<int64_t> id_of_row_;     // while building; -1: left out
-  std::unique_ptr<BudgetCharge> charge_;
-  LargeVector<uint32_t> offsets_;
-  LargeVector<uint32_t> rows_;
+  std::optional<RankIndex> ranks_;  // in the table's place
+  BudgetCharge charge_;
+  RowsById grouped_;                 // without offsets where ids are rows
+  LargeVector<uint32_t> row_of_id_;  // where ids are rows, and were not as they were found
+  int64_t num_keys_ = 0;
   int64_t rows_with_nulls_ = 0;
   bool ids_are_rows_ = false;
 };

@@ -382,6 +382,19 @@ void KeyTable::Expect(std::span<const Vector> keys, int64_t n) {
   expected_ = n;
 }
 
+bool KeyTable::ExpectsArray(std::span<const Vector> keys, int64_t n) const {
+  if (keys.size() == 1 && IsCoded(keys[0].type)) return true;  // codes follow each other
+  int bits = 0;
+  for (size_t k = 0; k < keys.size(); ++k) {
+    bits += fields_[k].bits;
+    if (IsCoded(keys[k].type)) {
+      const int64_t most = keys[k].codes == nullptr ? n : keys[k].column->dictionary()->size();
+      bits += std::bit_width(static_cast<uint64_t>(std::min(most, n)));
+    }
+  }
+  return bits <= kMostExpectedBits;
+}
+
 void KeyTable::MakeRoom(int64_t size) {
   if (!array_.empty()) return;
   if (IsArrayWorthIt(size)) {
@@ -408,35 +421,113 @@ void KeyTable::GrowSlots(int64_t size) {
   Rehash(slots_, std::max<size_t>(64, std::bit_ceil(wanted)));
 }
 
+KeyTable::Walk KeyTable::walk() const {
+  const size_t part_slots = slots_.size() >> part_bits_;
+  return {32 - part_bits_, std::countr_zero(part_slots), part_slots - 1};
+}
+
 // Finds all ids anew, after their words have changed.
 void KeyTable::IndexStored(int64_t size) {
   const size_t reserved = slots_.size();
   array_ = {}, slots_ = {};
   if (IsArrayWorthIt(size)) {
     array_.assign(size_t{1} << bits_, 0);
-    for (int64_t id = 0; id < size_; ++id) array_[stored_[id]] = static_cast<int32_t>(id + 1);
+  } else {
+    GrowSlots(size);
+    if (slots_.size() < reserved) Rehash(slots_, reserved);
+  }
+  IndexIds(0, size_);
+}
+
+// The words of ids [begin, begin + n).
+void KeyTable::LoadStored(int64_t begin, int64_t n, KeyScratch& scratch) const {
+  scratch.words.resize(static_cast<size_t>(n * num_words_));
+  for (int64_t i = 0; i < n; ++i) {
+    for (int w = 0; w < num_words_; ++w)
+      scratch.words[w * n + i] = stored_[(begin + i) * num_words_ + w];
+  }
+}
+
+// Puts ids [begin, end) into array_ or slots_, which have room and none of their keys.
+void KeyTable::IndexIds(int64_t begin, int64_t end) {
+  if (!array_.empty()) {
+    for (int64_t id = begin; id < end; ++id) array_[stored_[id]] = static_cast<int32_t>(id + 1);
     return;
   }
-  GrowSlots(size);
-  if (slots_.size() < reserved) Rehash(slots_, reserved);
-  const size_t mask = slots_.size() - 1;
+  const Walk walk = this->walk();
   KeyScratch scratch;
   constexpr int64_t kChunk = 1024;
-  for (int64_t begin = 0; begin < size_; begin += kChunk) {
-    const int64_t n = std::min(kChunk, size_ - begin);
-    scratch.words.resize(static_cast<size_t>(n * num_words_));
-    for (int64_t i = 0; i < n; ++i) {
-      for (int w = 0; w < num_words_; ++w)
-        scratch.words[w * n + i] = stored_[(begin + i) * num_words_ + w];
-    }
+  for (int64_t first = begin; first < end; first += kChunk) {
+    const int64_t n = std::min(kChunk, end - first);
+    LoadStored(first, n, scratch);
     HashWords(n, scratch);
     for (int64_t i = 0; i < n; ++i) {
       const uint64_t hash = scratch.hashes[i] >> 32;
-      size_t at = hash & mask;
-      while (slots_[at] != 0) at = (at + 1) & mask;
-      slots_[at] = hash << 32 | static_cast<uint64_t>(begin + i + 1);
+      size_t at = walk.First(hash);
+      while (slots_[at] != 0) at = walk.Next(at);
+      slots_[at] = hash << 32 | static_cast<uint64_t>(first + i + 1);
     }
   }
+}
+
+std::vector<const int32_t*> KeyTable::ExpectAll(std::span<const Vector> keys, int64_t n) {
+  std::vector<const int32_t*> codes(keys.size());
+  scratch_.texts.resize(keys.size());
+  Expect(keys, n);
+  rows_ = n;
+  for (size_t k = 0; k < keys.size(); ++k) {
+    fields_[k].nullable |= keys[k].valid != nullptr;
+    if (IsCoded(fields_[k].type)) codes[k] = CodesToAdd(k, keys[k], n);
+    if (codes[k] != nullptr || (!fields_[k].ranged && keys[k].valid != nullptr))
+      Widen(k, keys[k], codes[k], n);
+  }
+  return codes;
+}
+
+KeyTable KeyTable::EmptyCopy() const {
+  KeyTable copy({});
+  copy.fields_ = fields_;
+  copy.num_words_ = num_words_;
+  copy.bits_ = bits_;
+  return copy;
+}
+
+void KeyTable::FindOrAddWords(std::span<const LargeVector<uint64_t>> words, int64_t begin,
+                              int64_t n, int64_t* ids) {
+  scratch_.words.resize(static_cast<size_t>(num_words_ * n));
+  for (int w = 0; w < num_words_; ++w)
+    std::copy_n(words[w].begin() + begin, n, scratch_.words.begin() + w * n);
+  AddWords(n, ids);
+}
+
+std::vector<int64_t> KeyTable::AddStored(const KeyTable& other) {
+  std::vector<int64_t> ids(static_cast<size_t>(other.size()));
+  constexpr int64_t kChunk = 4096;
+  for (int64_t begin = 0; begin < other.size(); begin += kChunk) {
+    const int64_t n = std::min(kChunk, other.size() - begin);
+    other.LoadStored(begin, n, scratch_);
+    AddWords(n, ids.data() + begin);
+  }
+  return ids;
+}
+
+void KeyTable::IndexParts(std::span<const int64_t> id_begins, int part_bits, TaskPool* pool) {
+  int64_t most = 0;
+  for (size_t p = 0; p + 1 < id_begins.size(); ++p)
+    most = std::max(most, id_begins[p + 1] - id_begins[p]);
+  const bool is_array = IsArrayWorthIt(size_);
+  const size_t part_slots = std::bit_ceil(2 * static_cast<size_t>(std::max<int64_t>(most, 1)));
+  if (is_array) {
+    array_.assign(size_t{1} << bits_, 0);
+  } else {
+    part_bits_ = part_bits;
+    slots_.resize(part_slots << part_bits);
+  }
+  ForEachRange(pool, std::ssize(id_begins) - 1, 1, [&](int64_t p, int64_t) {
+    if (!is_array)
+      std::fill_n(slots_.begin() + p * static_cast<int64_t>(part_slots), part_slots, 0);
+    IndexIds(id_begins[p], id_begins[p + 1]);
+  });
 }
 
 void KeyTable::AddToArray(int64_t n, int64_t* ids) {
@@ -487,6 +578,11 @@ void KeyTable::FindOrAdd(std::span<const Vector> keys, int64_t n, int64_t* ids) 
   rows_ += n;
   for (int k; (k = Pack(keys, codes_, n, nullptr, scratch_.words)) >= 0;)
     Widen(static_cast<size_t>(k), keys[k], codes_[k], n);
+  AddWords(n, ids);
+}
+
+// Of the words in scratch_.
+void KeyTable::AddWords(int64_t n, int64_t* ids) {
   MakeRoom(size_ + n);
   if (!array_.empty()) return AddToArray(n, ids);
   num_words_ == 1 ? AddHashed<true>(n, ids) : AddHashed<false>(n, ids);
@@ -510,15 +606,15 @@ LargeVector<int64_t> KeyTable::AddAll(const KeyTable& other) {
 template <bool kOneWord>
 void KeyTable::FindHashed(int64_t n, int64_t* ids, KeyScratch& scratch) const {
   HashWords(n, scratch);
-  const size_t mask = slots_.size() - 1;
+  const Walk walk = this->walk();
   const uint64_t* hashes = scratch.hashes.data();
   const uint64_t* words = scratch.words.data();
   for (int64_t r = 0; r < n; ++r) {
-    if (r + 8 < n) __builtin_prefetch(&slots_[(hashes[r + 8] >> 32) & mask]);
+    if (r + 8 < n) __builtin_prefetch(&slots_[walk.First(hashes[r + 8] >> 32)]);
     ids[r] = -1;
     if (scratch.absent[r] != 0) continue;
     const uint64_t hash = hashes[r] >> 32;
-    for (size_t i = hash & mask; slots_[i] != 0; i = (i + 1) & mask) {
+    for (size_t i = walk.First(hash); slots_[i] != 0; i = walk.Next(i)) {
       if (slots_[i] >> 32 != hash) continue;
       const int64_t id = static_cast<int64_t>(slots_[i] & 0xFFFFFFFFu) - 1;
       if (kOneWord ? stored_[id] == words[r] : Equals(id, scratch, r, n)) {

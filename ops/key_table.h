@@ -15,6 +15,7 @@
 
 #include "engine/column.h"
 #include "engine/large_vector.h"
+#include "engine/task_pool.h"
 #include "ops/arena.h"
 #include "ops/code_tables.h"
 #include "ops/vector.h"
@@ -63,6 +64,9 @@ class KeyTable {
   // Makes the fields wide enough for `n` keys that are to come, and takes an array for what will be
   // asked more often than it has keys. REQUIRES: size() is 0.
   void Expect(std::span<const Vector> keys, int64_t n);
+
+  // Whether the keys of such `n` rows would be looked up in an array. REQUIRES: Expect(keys, n).
+  bool ExpectsArray(std::span<const Vector> keys, int64_t n) const;
 
   // Takes the memory of `n` keys at once.
   void Reserve(int64_t n);
@@ -120,12 +124,36 @@ class KeyTable {
   void PlaceFields(std::vector<Field>& fields);
   void Extend(const Field& field);
 
+  // What a build by parts (ops/partitioned_keys.h) is made of. Expect, also of keys that have
+  // codes: those of all rows are returned.
+  friend class PartitionedBuild;
+  std::vector<const int32_t*> ExpectAll(std::span<const Vector> keys, int64_t n);
+  KeyTable EmptyCopy() const;  // of the same fields
+  // FindOrAdd of rows [begin, begin + n) that are packed; of all keys of an EmptyCopy.
+  void FindOrAddWords(std::span<const LargeVector<uint64_t>> words, int64_t begin, int64_t n,
+                      int64_t* ids);
+  std::vector<int64_t> AddStored(const KeyTable& other);
+  // Makes array_ or slots_ of what is stored: the keys of ids [id_begins[p], id_begins[p + 1]) are
+  // those whose hashes begin with the part_bits bits p.
+  void IndexParts(std::span<const int64_t> id_begins, int part_bits, TaskPool* pool);
+  // Where a key whose hash's upper half is `tag` is looked for first, and after slot `at`.
+  struct Walk {
+    int part_shift, slot_bits;
+    uint64_t mask;  // of the slots of one part
+    size_t First(uint64_t tag) const { return tag >> part_shift << slot_bits | (tag & mask); }
+    size_t Next(size_t at) const { return (at & ~mask) | ((at + 1) & mask); }
+  };
+  Walk walk() const;
+
   bool IsArrayWorthIt(int64_t size) const;
   // Makes array_ or slots_ ready for `size` ids.
   void MakeRoom(int64_t size);
   bool IsFull(int64_t size) const;  // for so many ids
   void GrowSlots(int64_t size);
   void IndexStored(int64_t size);
+  void IndexIds(int64_t begin, int64_t end);
+  void LoadStored(int64_t begin, int64_t n, KeyScratch& scratch) const;
+  void AddWords(int64_t n, int64_t* ids);
   void HashWords(int64_t n, KeyScratch& scratch) const;
   bool Equals(int64_t id, const KeyScratch& scratch, int64_t row, int64_t n) const;
   int64_t Append(int64_t row, int64_t n);
@@ -141,8 +169,9 @@ class KeyTable {
   std::vector<Text> texts_;  // by key
   bool borrows_ = false;
   int num_words_ = 1;
-  int bits_ = 0;      // of all fields, where there is one word
-  int64_t rows_ = 0;  // looked up to be added
+  int bits_ = 0;       // of all fields, where there is one word
+  int part_bits_ = 0;  // slots_ are in as many ranges as these leading bits of a hash tell apart
+  int64_t rows_ = 0;   // looked up to be added
   int64_t expected_ = 0;
   int64_t size_ = 0;
   std::vector<const int32_t*> codes_;  // of a batch's TEXT keys

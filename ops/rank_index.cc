@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <vector>
 
 #include "kernels/kernel_table.h"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr uint64_t kAlways = uint64_t{1} << 18;
 constexpr double kValuesARow = 64, kValuesAProbe = 8;
 constexpr uint64_t kMost = uint64_t{1} << 31;
+constexpr int64_t kBlockRows = int64_t{1} << 16;
 
 bool IsWideInteger(TypeId type) {
   return type == TypeId::kInt32 || type == TypeId::kInt64 || type == TypeId::kDate ||
@@ -34,21 +36,32 @@ int64_t RankIndex::Range::bytes() const {
          static_cast<int64_t>(sizeof(uint64_t) + sizeof(uint32_t));
 }
 
-std::optional<RankIndex::Range> RankIndex::RangeOf(const Vector& key, int64_t n, double probes) {
+std::optional<RankIndex::Range> RankIndex::RangeOf(const Vector& key, int64_t n, double probes,
+                                                   TaskPool* pool) {
   if (!IsWideInteger(key.type)) return std::nullopt;
-  return WithIntegers(key, [&](const auto* values) -> std::optional<Range> {
+  struct Ends {
     int64_t low = std::numeric_limits<int64_t>::max(), high = std::numeric_limits<int64_t>::min();
-    for (int64_t r = 0; r < n; ++r) {
-      if (key.is_null(r)) continue;
-      low = std::min<int64_t>(low, values[r]);
-      high = std::max<int64_t>(high, values[r]);
-    }
-    if (low > high) return std::nullopt;
-    const uint64_t last = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-    const double worth = std::max(kValuesARow * static_cast<double>(n), kValuesAProbe * probes);
-    if (last >= kMost || (last > kAlways && static_cast<double>(last) > worth)) return std::nullopt;
-    return Range{low, last};
+  };
+  std::vector<Ends> of_blocks(static_cast<size_t>((n + kBlockRows - 1) / kBlockRows));
+  ForEachRange(pool, n, kBlockRows, [&](int64_t begin, int64_t end) {
+    Ends ends;
+    WithIntegers(key, [&](const auto* values) {
+      for (int64_t r = begin; r < end; ++r) {
+        if (key.is_null(r)) continue;
+        ends.low = std::min<int64_t>(ends.low, values[r]);
+        ends.high = std::max<int64_t>(ends.high, values[r]);
+      }
+    });
+    of_blocks[static_cast<size_t>(begin / kBlockRows)] = ends;
   });
+  Ends all;
+  for (const Ends& ends : of_blocks)
+    all = {std::min(all.low, ends.low), std::max(all.high, ends.high)};
+  if (all.low > all.high) return std::nullopt;
+  const uint64_t last = static_cast<uint64_t>(all.high) - static_cast<uint64_t>(all.low);
+  const double worth = std::max(kValuesARow * static_cast<double>(n), kValuesAProbe * probes);
+  if (last >= kMost || (last > kAlways && static_cast<double>(last) > worth)) return std::nullopt;
+  return Range{all.low, last};
 }
 
 RankIndex::RankIndex(const Range& range, const Vector& key, int64_t n) : range_(range) {

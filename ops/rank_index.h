@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/large_vector.h"
+#include "engine/task_pool.h"
 #include "ops/vector.h"
 
 namespace adjoin {
@@ -23,9 +24,11 @@ class RankIndex {
   // Of the values that are not NULL; none where the type is no integer of 4 or 8 bytes, there is no
   // value, or they lie too far apart for the memory that a hash table of `n` rows would take and
   // for `probes` look-ups.
-  static std::optional<Range> RangeOf(const Vector& key, int64_t n, double probes);
+  static std::optional<Range> RangeOf(const Vector& key, int64_t n, double probes, TaskPool* pool);
 
-  // Ids of the values of `key` that are not NULL. `range` is RangeOf it.
+  // Ids of the values of `key` that are not NULL. `range` is RangeOf it. On one thread: marking is
+  // 0.6 ns a row, of 1e7 rows over 1e7 values 6 ms; by two threads with bitmaps of their own it
+  // took 16, with atomic operations 30 (over 6.4e8 values 68, 59 and 89).
   RankIndex(const Range& range, const Vector& key, int64_t n);
 
   int64_t size() const { return size_; }  // values

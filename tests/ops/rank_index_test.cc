@@ -30,7 +30,7 @@ void Check(TypeId type, int64_t low, int64_t values_apart, int64_t nulls_every) 
   int64_t next = 0;
   for (auto& [value, id] : ids) id = next++;
   const Vector key{type, values.data(), nulls_every > 0 ? valid.data() : nullptr};
-  const auto range = RankIndex::RangeOf(key, n, 0);
+  const auto range = RankIndex::RangeOf(key, n, 0, nullptr);
   ASSERT_TRUE(range.has_value());
   EXPECT_EQ(range->low, ids.begin()->first);
   EXPECT_EQ(range->last, static_cast<uint64_t>(ids.rbegin()->first) - range->low);
@@ -67,22 +67,25 @@ TEST(RankIndexTest, FindsWhatAMapFinds) {
 TEST(RankIndexTest, KeysFarApartAreWorthItForManyRowsOrLookups) {
   const std::vector<int64_t> values = {7, 6000000};
   const Vector key{TypeId::kInt64, values.data(), nullptr};
-  EXPECT_FALSE(RankIndex::RangeOf(key, 2, 0).has_value());
-  EXPECT_FALSE(RankIndex::RangeOf(key, 2, 1000).has_value());
-  const auto range = RankIndex::RangeOf(key, 2, 1e6);
+  EXPECT_FALSE(RankIndex::RangeOf(key, 2, 0, nullptr).has_value());
+  EXPECT_FALSE(RankIndex::RangeOf(key, 2, 1000, nullptr).has_value());
+  const auto range = RankIndex::RangeOf(key, 2, 1e6, nullptr);
   ASSERT_TRUE(range.has_value());
   EXPECT_EQ(range->bytes(), (5999993 / 64 + 1) * 12);
   const std::vector<int64_t> extremes = {std::numeric_limits<int64_t>::min(),
                                          std::numeric_limits<int64_t>::max()};
-  EXPECT_FALSE(RankIndex::RangeOf({TypeId::kInt64, extremes.data(), nullptr}, 2, 1e30).has_value());
+  EXPECT_FALSE(
+      RankIndex::RangeOf({TypeId::kInt64, extremes.data(), nullptr}, 2, 1e30, nullptr).has_value());
 }
 
 TEST(RankIndexTest, OtherTypesAndNullsAloneHaveNoRange) {
   const std::vector<double> doubles = {1, 2};
-  EXPECT_FALSE(RankIndex::RangeOf({TypeId::kFloat64, doubles.data(), nullptr}, 2, 0).has_value());
+  EXPECT_FALSE(
+      RankIndex::RangeOf({TypeId::kFloat64, doubles.data(), nullptr}, 2, 0, nullptr).has_value());
   const std::vector<int64_t> values = {1, 2};
   const std::vector<uint8_t> valid = {0, 0};
-  EXPECT_FALSE(RankIndex::RangeOf({TypeId::kInt64, values.data(), valid.data()}, 2, 0).has_value());
+  EXPECT_FALSE(
+      RankIndex::RangeOf({TypeId::kInt64, values.data(), valid.data()}, 2, 0, nullptr).has_value());
 }
 
 }  // namespace
