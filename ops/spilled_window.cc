@@ -13,9 +13,14 @@ namespace {
 // What the calls give for the rows of parts, which are one run each, ascending by the rows.
 class WindowParts {
  public:
-  WindowParts(const WindowStepSpec& spec, const Table& table, RunState& run,
-              const PipelineOptions& options)
-      : spec_(spec), table_(table), run_(run), options_(options), file_(*run.spill, run.budget) {
+  WindowParts(const WindowStepSpec& spec, const WindowFrameSpec& frame, const Table& table,
+              RunState& run, const PipelineOptions& options)
+      : spec_(spec),
+        frame_(frame),
+        table_(table),
+        run_(run),
+        options_(options),
+        file_(*run.spill, run.budget) {
     for (const ColumnRef& column : table.columns()) types_.push_back(column->type());
   }
 
@@ -38,7 +43,7 @@ class WindowParts {
   absl::Status AddPart(const RowPartitions& rows, size_t part) {
     ADJOIN_ASSIGN_OR_RETURN(const TableRef table, LoadPart(rows, part, types_, run_));
     ADJOIN_ASSIGN_OR_RETURN(std::vector<ColumnRef> columns,
-                            ComputeWindow(spec_, *table, run_, options_));
+                            ComputeWindow(spec_, frame_, *table, run_, options_));
     columns.push_back(table->columns().back());
     Schema schema;
     for (const ColumnRef& column : columns) schema.fields.push_back({"", column->type()});
@@ -66,6 +71,7 @@ class WindowParts {
   }
 
   const WindowStepSpec& spec_;
+  const WindowFrameSpec& frame_;
   const Table& table_;
   RunState& run_;
   const PipelineOptions& options_;
@@ -77,9 +83,10 @@ class WindowParts {
 }  // namespace
 
 absl::StatusOr<std::vector<ColumnRef>> ComputeWindowInFiles(const WindowStepSpec& spec,
+                                                            const WindowFrameSpec& frame,
                                                             const Table& table, RunState& run,
                                                             const PipelineOptions& options) {
-  return WindowParts(spec, table, run, options).Run();
+  return WindowParts(spec, frame, table, run, options).Run();
 }
 
 }  // namespace adjoin

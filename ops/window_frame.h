@@ -6,11 +6,20 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "engine/types.h"
 #include "ops/functions.h"
 #include "ops/sort_codes.h"
 #include "ops/window_order.h"
 
 namespace adjoin {
+
+// A frame as a run has it. Offsets count rows or peer groups; those of RANGE are distances along
+// the one ORDER BY key: a BIGINT of integers, a DOUBLE PRECISION of floats, a NUMERIC of NUMERICs,
+// an INTERVAL of dates, timestamps and intervals.
+struct WindowFrameSpec : WindowFrameShape {
+  int64_t start_offset = 0, end_offset = 0;
+  Value start_distance = {}, end_distance = {};
+};
 
 struct PositionRange {
   int64_t begin = 0, end = 0;  // empty where begin >= end
