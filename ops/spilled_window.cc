@@ -4,6 +4,7 @@
 #include "engine/status.h"
 #include "ops/row_partitions.h"
 #include "ops/scan.h"
+#include "ops/sorted_window.h"
 #include "ops/stored_rows.h"
 #include "ops/window.h"
 
@@ -27,12 +28,17 @@ class WindowParts {
   absl::StatusOr<std::vector<ColumnRef>> Run() {
     std::vector<int> all(types_.size());
     std::iota(all.begin(), all.end(), 0);
+    const bool cuts = spec_.num_partition > 0;
     const PartitionSpec spec{
-        &spec_.exprs,         spec_.num_partition, 0, 0, spec_.exprs.input_columns(),
-        table_.num_columns(), RowOrder::kPosition};
+        cuts ? &spec_.exprs : nullptr, spec_.num_partition, 0, 0, spec_.exprs.input_columns(),
+        table_.num_columns(),          RowOrder::kPosition};
     const auto scan = std::make_shared<ScanSource>(spec_.relation, std::move(all));
     ADJOIN_ASSIGN_OR_RETURN(const RowPartitions rows,
                             Partition({{scan, {}}}, 0, spec, run_, options_));
+    if (!cuts) {
+      if (table_.num_rows() > 0) ADJOIN_RETURN_IF_ERROR(AddSorted(rows, 0));
+      return Merge();
+    }
     ADJOIN_RETURN_IF_ERROR(
         ForEachPart(rows, spec, run_, options_,
                     [&](const auto& of, size_t part) { return AddPart(of, part); }));
@@ -40,7 +46,22 @@ class WindowParts {
   }
 
  private:
+  // Where most rows are in one part they are most likely of one partition, which no cut divides.
   absl::Status AddPart(const RowPartitions& rows, size_t part) {
+    const absl::Status status = AddInMemory(rows, part);
+    if (!IsOutOfMemory(status) || 2 * rows.RowsOf(part) < rows.table->num_rows()) return status;
+    return AddSorted(rows, part);
+  }
+
+  absl::Status AddSorted(const RowPartitions& rows, size_t part) {
+    ADJOIN_ASSIGN_OR_RETURN(const TableRef table,
+                            ComputeSortedWindow(spec_, frame_, rows, part, run_, options_));
+    ADJOIN_ASSIGN_OR_RETURN(const int64_t first, file_.AppendTable(*table));
+    runs_.push_back({0, first, table->num_rows()});
+    return absl::OkStatus();
+  }
+
+  absl::Status AddInMemory(const RowPartitions& rows, size_t part) {
     ADJOIN_ASSIGN_OR_RETURN(const TableRef table, LoadPart(rows, part, types_, run_));
     ADJOIN_ASSIGN_OR_RETURN(std::vector<ColumnRef> columns,
                             ComputeWindow(spec_, frame_, *table, run_, options_));

@@ -62,7 +62,8 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowStepSpec& spec,
                                                      const PipelineOptions& options);
 
 // The same, of the relation: rows are cut by a hash of the partition keys, and the parts' results
-// merged in the rows' order. 53200 where one partition has no room, or there are no keys.
+// merged in the rows' order. A partition that has no room, and where there are no keys, is computed
+// of rows that are sorted in files (sorted_window.h).
 absl::StatusOr<std::vector<ColumnRef>> ComputeWindowInFiles(const WindowStepSpec& spec,
                                                             const WindowFrameSpec& frame,
                                                             const Table& table, RunState& run,
