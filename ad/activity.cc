@@ -129,11 +129,13 @@ struct NodeActivity {
   }
   static std::string Blocker(const Window& w, const WindowCall& c) {
     // The end of a month is a month from several days: no frame is the mirror of such a one.
-    const auto has_months = [](const Value& v) {
-      return v.is_interval() && v.as_interval().months;
-    };
-    if (has_months(w.frame.start_distance) || has_months(w.frame.end_distance))
-      return "a RANGE frame of months";
+    for (const ExprRef& offset : {w.frame.start_offset, w.frame.end_offset}) {
+      if (offset == nullptr || offset->type != TypeId::kInterval) continue;
+      if (offset->kind != ExprKind::kConstant)
+        return "a RANGE frame of an interval that is computed";
+      if (!offset->constant.is_null() && offset->constant.as_interval().months != 0)
+        return "a RANGE frame of months";
+    }
     switch (c.function) {
       case WindowFunction::kMin:
       case WindowFunction::kMax:

@@ -276,6 +276,8 @@ struct Rebuilder {
   }
   Operator operator()(const Window& w) {
     Window out{Map(w.partition), Map(w.order), w.frame, {}};
+    out.frame.start_offset = Map(w.frame.start_offset);
+    out.frame.end_offset = Map(w.frame.end_offset);
     for (const WindowCall& c : w.calls)
       out.calls.push_back({c.function, Map(c.args), Map(c.filter), c.type});
     for (const WindowCall& c : w.calls) {

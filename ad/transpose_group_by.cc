@@ -104,7 +104,7 @@ absl::Status Transposer::operator()(const GroupBy& g) {
       const ExprRef taken = And(filter, IsNotNull(e));
       const Window numbers{keys,
                            {{taken, /*descending=*/true, false}, {e, down, false}},
-                           {.end = FrameBound::kUnboundedFollowing},
+                           {{.end = FrameBound::kUnboundedFollowing}, nullptr, nullptr},
                            {{WindowFunction::kRowNumber, {}, nullptr, TypeId::kInt64},
                             {WindowFunction::kCountStar, {}, taken, TypeId::kInt64}}};
       base = planner().Make(numbers, {base});

@@ -31,8 +31,6 @@ Frame Mirror(const Frame& frame) {
   out.end = Mirror(frame.start);
   out.start_offset = frame.end_offset;
   out.end_offset = frame.start_offset;
-  out.start_distance = frame.end_distance;
-  out.end_distance = frame.start_distance;
   return out;
 }
 
@@ -55,8 +53,11 @@ struct Calls {
 absl::Status Transposer::operator()(const Window& w) {
   const RowView view = reverse.ViewOf(input(0));
   const bool whole = IsWholePartition(w);
-  Window mirrored{reverse.Remap(w.partition, view), {}, whole ? Frame{} : Mirror(w.frame), {}};
+  Window mirrored{reverse.Remap(w.partition, view), {}, {}, {}};
   if (!whole) {
+    mirrored.frame = Mirror(w.frame);
+    for (ExprRef* offset : {&mirrored.frame.start_offset, &mirrored.frame.end_offset})
+      *offset = reverse.Remap(*offset, view);
     for (const SortKey& k : w.order) {
       mirrored.order.push_back({reverse.Remap(k.expr, view), k.descending, k.nulls_first});
     }

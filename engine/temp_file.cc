@@ -64,4 +64,14 @@ absl::StatusOr<std::shared_ptr<const Buffer>> TempFile::Map() {
   return Buffer::Wrap(data, size, std::make_shared<const Mapping>(data, mapped));
 }
 
+absl::StatusOr<void*> MapNewFile(const std::string& directory, size_t bytes) {
+  ADJOIN_ASSIGN_OR_RETURN(const std::unique_ptr<TempFile> file, TempFile::Create(directory));
+  // A page that the disk has no room for would end the process when it is written.
+  const int error = posix_fallocate(file->descriptor_, 0, static_cast<off_t>(bytes));
+  if (error != 0) return FileError("could not extend file", file->path_, "", error);
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor_, 0);
+  if (data == MAP_FAILED) return FileError("could not map file", file->path_, "", errno);
+  return data;
+}
+
 }  // namespace adjoin

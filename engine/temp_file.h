@@ -27,10 +27,15 @@ class TempFile {
   absl::StatusOr<std::shared_ptr<const Buffer>> Map();
 
  private:
+  friend absl::StatusOr<void*> MapNewFile(const std::string& directory, size_t bytes);
   TempFile() = default;
   std::string path_;  // that it had
   int descriptor_ = -1;
   int64_t size_ = 0;
 };
+
+// Zeros of a new file, mapped, to be written and read; its storage, which the disk has room for,
+// lives until munmap. Errors: as above.
+absl::StatusOr<void*> MapNewFile(const std::string& directory, size_t bytes);
 
 }  // namespace adjoin

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "engine/types.h"
-
 namespace adjoin {
 
 enum class AggregateKind : uint8_t {
@@ -69,24 +67,20 @@ constexpr bool IsOffset(WindowFrameBound bound) {
   return bound == WindowFrameBound::kPreceding || bound == WindowFrameBound::kFollowing;
 }
 
-// Offsets count rows or peer groups; those of RANGE are distances along the one ORDER BY key: a
-// BIGINT of integers, a DOUBLE PRECISION of floats, a NUMERIC of NUMERICs, an INTERVAL of dates,
-// timestamps and intervals.
-struct WindowFrameSpec {
+// A frame but for its offsets.
+struct WindowFrameShape {
   WindowFrameMode mode = WindowFrameMode::kRange;
   WindowFrameBound start = WindowFrameBound::kUnboundedPreceding;
   WindowFrameBound end = WindowFrameBound::kCurrentRow;
-  int64_t start_offset = 0, end_offset = 0;
-  Value start_distance = {}, end_distance = {};
   WindowFrameExclusion exclusion = WindowFrameExclusion::kNone;
-  friend bool operator==(const WindowFrameSpec&, const WindowFrameSpec&) = default;
+  friend bool operator==(const WindowFrameShape&, const WindowFrameShape&) = default;
 };
 
 // Whether a bound is a distance along the order.
-bool IsByDistance(const WindowFrameSpec& frame);
+bool IsByDistance(const WindowFrameShape& frame);
 
 // Whether every row's frame is its whole partition. `one_peer_group`: all of its rows are peers, as
 // they are without an order.
-bool IsWholePartition(const WindowFrameSpec& frame, bool one_peer_group);
+bool IsWholePartition(const WindowFrameShape& frame, bool one_peer_group);
 
 }  // namespace adjoin

@@ -1,103 +1,18 @@
 #include "ops/window.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "engine/budget_charge.h"
 #include "engine/status.h"
 #include "ops/column_file.h"
 #include "ops/materialize.h"
+#include "ops/scan.h"
 #include "ops/window_call.h"
+#include "ops/window_needs.h"
 
 namespace adjoin {
 namespace {
-
-// Which aggregate a window function is; none for what reads positions.
-std::optional<AggregateKind> AggregateOf(WindowKind kind) {
-  switch (kind) {
-    case WindowKind::kCountStar:
-      return AggregateKind::kCountStar;
-    case WindowKind::kCount:
-      return AggregateKind::kCount;
-    case WindowKind::kSum:
-      return AggregateKind::kSum;
-    case WindowKind::kAvg:
-      return AggregateKind::kAvg;
-    case WindowKind::kMin:
-      return AggregateKind::kMin;
-    case WindowKind::kMax:
-      return AggregateKind::kMax;
-    case WindowKind::kBoolAnd:
-      return AggregateKind::kBoolAnd;
-    case WindowKind::kBoolOr:
-      return AggregateKind::kBoolOr;
-    case WindowKind::kComoment:
-      return AggregateKind::kComoment;
-    default:
-      return std::nullopt;
-  }
-}
-
-// Whether every row's frame is its whole partition, without an order, and all calls are aggregates:
-// then one value a partition is enough.
-bool IsGroupBy(const WindowStepSpec& spec) {
-  return spec.num_order == 0 && IsWholePartition(spec.frame, /*one_peer_group=*/true) &&
-         std::all_of(spec.calls.begin(), spec.calls.end(),
-                     [](const auto& call) { return AggregateOf(call.kind).has_value(); });
-}
-
-// A call's value of each partition, for all of its rows.
-absl::StatusOr<ColumnRef> AggregatePartitions(const WindowCallSpec& call,
-                                              const PartitionIds& partitions,
-                                              std::span<const Vector> exprs, RunState& state) {
-  const auto rows = static_cast<int64_t>(partitions.ids.size());
-  std::vector<Vector> args;
-  for (int arg : {call.arg, call.second}) {
-    if (arg >= 0) args.push_back(exprs[arg]);
-  }
-  std::vector<uint8_t> take;
-  if (call.filter >= 0) {
-    const Vector& filter = exprs[call.filter];
-    take.resize(static_cast<size_t>(rows));
-    for (int64_t r = 0; r < rows; ++r)
-      take[r] = !filter.is_null(r) && filter.as<uint8_t>()[r] != 0 ? 1 : 0;
-  }
-  const auto accumulator = MakeAccumulator(
-      *AggregateOf(call.kind), args.empty() ? TypeId::kInt64 : args[0].type, call.result);
-  accumulator->Resize(partitions.count);
-  accumulator->Update(args, take.empty() ? nullptr : take.data(), partitions.ids.data(), rows);
-  BatchArena arena;
-  ADJOIN_ASSIGN_OR_RETURN(const Vector values, accumulator->Result(0, partitions.count, arena));
-  ADJOIN_ASSIGN_OR_RETURN(const ColumnRef column,
-                          MakeColumn(values, partitions.count, state.budget));
-  return TakeRows(*column, partitions.ids, state);
-}
-
-bool ReadsFrame(WindowKind kind) {
-  return AggregateOf(kind).has_value() || kind == WindowKind::kStringAgg ||
-         kind == WindowKind::kFirstValue || kind == WindowKind::kLastValue ||
-         kind == WindowKind::kNthValue;
-}
-
-// Whether somebody asks for the peers of a row.
-bool NeedsPeers(const WindowStepSpec& spec) {
-  const WindowFrameSpec& frame = spec.frame;
-  const bool whole = IsWholePartition(frame, /*one_peer_group=*/false);
-  const bool frame_does = (!whole && frame.mode != WindowFrameMode::kRows) ||
-                          frame.exclusion != WindowFrameExclusion::kNone;
-  return std::any_of(spec.calls.begin(), spec.calls.end(), [&](const WindowCallSpec& call) {
-    return call.kind == WindowKind::kRank || call.kind == WindowKind::kDenseRank ||
-           call.kind == WindowKind::kPercentRank || call.kind == WindowKind::kCumeDist ||
-           (frame_does && ReadsFrame(call.kind));
-  });
-}
-
-// Whether somebody asks for frames that are found by distance.
-bool NeedsRanges(const WindowStepSpec& spec) {
-  return IsByDistance(spec.frame) &&
-         std::ranges::any_of(spec.calls, [](const auto& call) { return ReadsFrame(call.kind); });
-}
 
 // Bytes a row of what computing the calls takes beside the values of expressions and the results:
 // partitions and order; peers; ranges and the keys they are found by; validity; views of texts; the
@@ -110,16 +25,14 @@ int64_t BytesARow(const WindowStepSpec& spec, std::span<const Vector> order) {
     bytes += 1;
     if (call.result == TypeId::kText) bytes += VectorWidth(call.result);
     if (call.kind == WindowKind::kStringAgg) bytes += static_cast<int64_t>(sizeof(std::string));
-    if (AggregateOf(call.kind).has_value()) fold = 32;
+    if (IsAggregate(call.kind)) fold = 32;
   }
   return bytes + fold;
 }
 
-absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowStepSpec& spec,
-                                                    const PartitionIds& partitions,
-                                                    const std::vector<Vector>& exprs,
-                                                    RunState& state,
-                                                    const PipelineOptions& options) {
+absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(
+    const WindowStepSpec& spec, const WindowFrameSpec& frame, const PartitionIds& partitions,
+    const std::vector<Vector>& exprs, RunState& state, const PipelineOptions& options) {
   const auto rows = static_cast<int64_t>(partitions.ids.size());
   const auto keys = std::span<const Vector>(exprs);
   const auto order_keys =
@@ -142,9 +55,9 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowStepSpec& spec,
       WindowPartition partition(rows_of, peers);
       if (by_distance) {
         ADJOIN_RETURN_IF_ERROR(
-            partition.FindRanges(spec.frame, order_keys[0], spec.orders[0].descending));
+            partition.FindRanges(frame, order_keys[0], spec.orders[0].descending));
       }
-      for (auto& result : results) ADJOIN_RETURN_IF_ERROR(result->Compute(spec.frame, partition));
+      for (auto& result : results) ADJOIN_RETURN_IF_ERROR(result->Compute(frame, partition));
       return absl::OkStatus();
     });
   };
@@ -157,10 +70,47 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeCalls(const WindowStepSpec& spec,
   return columns;
 }
 
+absl::Status CheckOffset(const std::string& which, const Value& offset, bool by_distance) {
+  if (offset.is_null())
+    return SqlError("22004", absl::StrCat("frame ", which, " offset must not be null"));
+  // One along the key is looked at where there is a key (FindRanges).
+  if (by_distance || offset.as_int() >= 0) return absl::OkStatus();
+  return SqlError("22013", absl::StrCat("frame ", which, " offset must not be negative"));
+}
+
+// The frame with its offsets: those of a subquery are a column of the relation, which says nothing
+// where there is no row.
+absl::StatusOr<WindowFrameSpec> FrameOfRun(const WindowStepSpec& spec, const Table& table,
+                                           const RunState& run) {
+  WindowFrameSpec frame{spec.frame};
+  const std::vector<int>& read = spec.offsets.input_columns();
+  if (spec.offsets.num_outputs() == 0 || (table.num_rows() == 0 && !read.empty())) return frame;
+  BatchArena arena;
+  std::vector<Vector> columns(static_cast<size_t>(table.num_columns()));
+  for (int c : read) columns[c] = ReadColumn(*table.column(c), 0, 1, arena);
+  ExprScratch scratch;
+  spec.offsets.Prepare(scratch, 1, run.parameters);
+  ADJOIN_RETURN_IF_ERROR(spec.offsets.Run(scratch, columns, 1));
+  const bool by_distance = IsByDistance(spec.frame);
+  int output = 0;
+  const auto next = [&](const std::string& which, int64_t& rows, Value& distance) -> absl::Status {
+    const Value value = SingleValue(spec.offsets, scratch, output++);
+    ADJOIN_RETURN_IF_ERROR(CheckOffset(which, value, by_distance));
+    if (by_distance) return distance = value, absl::OkStatus();
+    return rows = value.as_int(), absl::OkStatus();
+  };
+  if (IsOffset(frame.start))
+    ADJOIN_RETURN_IF_ERROR(next("starting", frame.start_offset, frame.start_distance));
+  if (IsOffset(frame.end))
+    ADJOIN_RETURN_IF_ERROR(next("ending", frame.end_offset, frame.end_distance));
+  return frame;
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowStepSpec& spec, const Table& table,
-                                                     RunState& run,
+absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowStepSpec& spec,
+                                                     const WindowFrameSpec& frame,
+                                                     const Table& table, RunState& run,
                                                      const PipelineOptions& options) {
   const int64_t rows = table.num_rows();
   ADJOIN_ASSIGN_OR_RETURN(const std::vector<FlatColumn> flat,
@@ -171,10 +121,14 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowStepSpec& spec,
   const PartitionIds partitions =
       FindPartitions(std::span<const Vector>(exprs).first(static_cast<size_t>(spec.num_partition)),
                      rows, options.batch_rows);
-  if (rows == 0 || !IsGroupBy(spec)) return ComputeCalls(spec, partitions, exprs, run, options);
+  if (rows == 0 || !IsGroupBy(spec))
+    return ComputeCalls(spec, frame, partitions, exprs, run, options);
   std::vector<ColumnRef> columns;
   for (const WindowCallSpec& call : spec.calls) {
-    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, AggregatePartitions(call, partitions, exprs, run));
+    ADJOIN_ASSIGN_OR_RETURN(const ColumnRef values,
+                            AggregatePartitions(call, partitions.ids, partitions.count, exprs,
+                                                std::pmr::get_default_resource(), run.budget));
+    ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, TakeRows(*values, partitions.ids, run));
     columns.push_back(std::move(column));
   }
   return columns;
@@ -182,12 +136,13 @@ absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowStepSpec& spec,
 
 absl::Status WindowStep::Run(RunState& state) const {
   ADJOIN_ASSIGN_OR_RETURN(const TableRef table, spec_.relation.Resolve(state));
+  ADJOIN_ASSIGN_OR_RETURN(const WindowFrameSpec frame, FrameOfRun(spec_, *table, state));
   ADJOIN_ASSIGN_OR_RETURN(
       const std::vector<ColumnRef> calls,
       RunOrSpill(
-          *state.spill, spec_.num_partition > 0,
-          [&] { return ComputeWindow(spec_, *table, state, options_); },
-          [&] { return ComputeWindowInFiles(spec_, *table, state, options_); }));
+          *state.spill, /*can_spill=*/true,
+          [&] { return ComputeWindow(spec_, frame, *table, state, options_); },
+          [&] { return ComputeWindowInFiles(spec_, frame, *table, state, options_); }));
   std::vector<ColumnRef> columns;
   for (int c : spec_.columns) columns.push_back(table->column(c));
   columns.insert(columns.end(), calls.begin(), calls.end());

@@ -29,7 +29,10 @@ struct WindowStepSpec {
   CompiledExpr exprs;  // over the relation: partition keys, order keys, then what calls read
   int num_partition = 0, num_order = 0;
   std::vector<SortOrder> orders;  // of the order keys
-  WindowFrameSpec frame;
+  WindowFrameShape frame;
+  // The frame's offsets, which are the same in every row: of the start and then of the end, those
+  // that it has. Computed once, of the first row. Errors: 22004, 22013.
+  CompiledExpr offsets;
   std::vector<WindowCallSpec> calls;
   std::vector<int> columns;  // of the relation, that go out before the calls
   Schema schema;             // of the result
@@ -51,13 +54,18 @@ class WindowStep final : public Step {
   PipelineOptions options_;
 };
 
-// A column for each call, for all rows of a table that has the relation's columns.
-absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowStepSpec& spec, const Table& table,
-                                                     RunState& run, const PipelineOptions& options);
+// A column for each call, for all rows of a table that has the relation's columns. `frame`: the
+// spec's, with this run's offsets.
+absl::StatusOr<std::vector<ColumnRef>> ComputeWindow(const WindowStepSpec& spec,
+                                                     const WindowFrameSpec& frame,
+                                                     const Table& table, RunState& run,
+                                                     const PipelineOptions& options);
 
 // The same, of the relation: rows are cut by a hash of the partition keys, and the parts' results
-// merged in the rows' order. 53200 where one partition has no room, or there are no keys.
+// merged in the rows' order. A partition that has no room, and where there are no keys, is computed
+// of rows that are sorted in files (sorted_window.h).
 absl::StatusOr<std::vector<ColumnRef>> ComputeWindowInFiles(const WindowStepSpec& spec,
+                                                            const WindowFrameSpec& frame,
                                                             const Table& table, RunState& run,
                                                             const PipelineOptions& options);
 

@@ -54,7 +54,7 @@ int64_t RowsFrom(WindowFrameBound bound, int64_t offset, int64_t size) {
 class Counts {
  public:
   // `running`: [p] of the first p rows; empty where all count.
-  explicit Counts(std::vector<int64_t> running) : running_(std::move(running)) {}
+  explicit Counts(std::pmr::vector<int64_t> running) : running_(std::move(running)) {}
   bool IsTaken(int64_t position) const {
     return running_.empty() || running_[position + 1] > running_[position];
   }
@@ -68,7 +68,7 @@ class Counts {
   }
 
  private:
-  std::vector<int64_t> running_;
+  std::pmr::vector<int64_t> running_;
 };
 
 // The rows of a frame that has as many in each; -1: frames differ.
@@ -93,23 +93,32 @@ int64_t IntAt(const Vector& v, int64_t row) {
 }  // namespace
 
 WindowColumn::WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
-                           std::shared_ptr<MemoryBudget> budget)
+                           std::shared_ptr<MemoryBudget> budget, std::pmr::memory_resource* memory)
     : spec_(spec),
       exprs_(std::move(exprs)),
       rows_(rows),
       budget_(std::move(budget)),
-      valid_(static_cast<size_t>(rows), 1),
+      memory_(memory),
+      views_(memory),
+      bytes_(memory),
+      valid_(static_cast<size_t>(rows), 1, memory),
       texts_(spec.kind == WindowKind::kStringAgg ? static_cast<size_t>(rows) : 0),
       text_charge_(budget_) {}
 
 absl::StatusOr<std::unique_ptr<WindowColumn>> WindowColumn::Make(
     const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
-    std::shared_ptr<MemoryBudget> budget) {
+    std::shared_ptr<MemoryBudget> budget, std::pmr::memory_resource* memory) {
   auto column = std::unique_ptr<WindowColumn>(
-      new WindowColumn(spec, std::move(exprs), rows, std::move(budget)));
+      new WindowColumn(spec, std::move(exprs), rows, std::move(budget),
+                       memory == nullptr ? std::pmr::get_default_resource() : memory));
   if (spec.result == TypeId::kText) {
     column->views_.resize(static_cast<size_t>(rows));
     column->data_ = column->views_.data();
+    return column;
+  }
+  if (memory != nullptr) {
+    column->bytes_.resize(static_cast<size_t>(rows * VectorWidth(spec.result)));
+    column->data_ = column->bytes_.data();
     return column;
   }
   ADJOIN_ASSIGN_OR_RETURN(column->values_,
@@ -300,7 +309,7 @@ absl::Status WindowColumn::ComputeComoment(const WindowFrameSpec& frame,
   };
   const Vector& x = exprs_[spec_.arg];
   const Vector& y = exprs_[spec_.second];
-  std::vector<CentredSum> items(static_cast<size_t>(partition.size()));
+  auto items = Items<CentredSum>(partition.size());
   for (int64_t i = 0; i < partition.size(); ++i) {
     const int64_t row = partition.row(i);
     if (IsTaken(row) && !y.is_null(row)) items[i].Add({x.as<double>()[row], y.as<double>()[row]});
@@ -396,11 +405,11 @@ void WindowColumn::Repeat(const WindowPartition& partition) {
 }
 
 // [p]: rows that count among the first p; empty where all do.
-std::vector<int64_t> WindowColumn::RunningCounts(const WindowPartition& partition) const {
+std::pmr::vector<int64_t> WindowColumn::RunningCounts(const WindowPartition& partition) const {
   if (spec_.filter < 0 &&
       (spec_.kind == WindowKind::kCountStar || exprs_[spec_.arg].valid == nullptr))
     return {};
-  std::vector<int64_t> counts(static_cast<size_t>(partition.size()) + 1);
+  auto counts = Items<int64_t>(partition.size() + 1);
   for (int64_t i = 0; i < partition.size(); ++i) {
     counts[i + 1] = counts[i] + (IsTaken(partition.row(i)) ? 1 : 0);
   }
@@ -458,7 +467,7 @@ absl::Status WindowColumn::Sum(const WindowFrameSpec& frame, const WindowPartiti
     return absl::OkStatus();
   };
   if constexpr (std::is_integral_v<T>) {
-    std::vector<__int128> sums(static_cast<size_t>(partition.size()) + 1);
+    auto sums = Items<__int128>(partition.size() + 1);
     for (int64_t i = 0; i < partition.size(); ++i) {
       const int64_t row = partition.row(i);
       sums[i + 1] = sums[i] + (counts.IsTaken(i) ? static_cast<__int128>(x[row]) : 0);
@@ -469,7 +478,7 @@ absl::Status WindowColumn::Sum(const WindowFrameSpec& frame, const WindowPartiti
       return finish(partition.row(i), sum, counts.In(parts, count));
     });
   } else {
-    std::vector<double> items(static_cast<size_t>(partition.size()));
+    auto items = Items<double>(partition.size());
     for (int64_t i = 0; i < partition.size(); ++i) {
       if (counts.IsTaken(i)) items[i] = static_cast<double>(x[partition.row(i)]);
     }
@@ -490,7 +499,7 @@ absl::Status WindowColumn::SumDecimals(const WindowFrameSpec& frame,
   };
   const Counts counts(RunningCounts(partition));
   const auto* x = exprs_[spec_.arg].as<Decimal>();
-  std::vector<DecimalSum> items(static_cast<size_t>(partition.size()));
+  auto items = Items<DecimalSum>(partition.size());
   for (int64_t i = 0; i < partition.size(); ++i) {
     if (counts.IsTaken(i)) items[i].Add(x[partition.row(i)]);
   }
@@ -512,7 +521,7 @@ absl::Status WindowColumn::SumDecimals(const WindowFrameSpec& frame,
 template <typename T>
 void WindowColumn::MinMax(const WindowFrameSpec& frame, const WindowPartition& partition) {
   const auto run = [&]<bool kGreatest>() {
-    std::vector<MaybeValue<T>> items(static_cast<size_t>(partition.size()));
+    auto items = Items<MaybeValue<T>>(partition.size());
     for (int64_t i = 0; i < partition.size(); ++i) {
       const int64_t row = partition.row(i);
       if (IsTaken(row)) items[i] = {exprs_[spec_.arg].as<T>()[row], true};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -18,18 +19,24 @@ namespace adjoin {
 // several may be computed at once.
 class WindowColumn {
  public:
-  // Error: 53200.
-  static absl::StatusOr<std::unique_ptr<WindowColumn>> Make(const WindowCallSpec& spec,
-                                                            std::vector<Vector> exprs, int64_t rows,
-                                                            std::shared_ptr<MemoryBudget> budget);
+  // `memory`: where all is but the texts of STRING_AGG; null: the budget's, which counts the
+  // values. Error: 53200.
+  static absl::StatusOr<std::unique_ptr<WindowColumn>> Make(
+      const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
+      std::shared_ptr<MemoryBudget> budget, std::pmr::memory_resource* memory = nullptr);
   // Errors: 22003 where an integer sum does not fit, 22014 and 22016 where the number of NTILE or
   // NTH_VALUE is not positive.
   absl::Status Compute(const WindowFrameSpec& frame, const WindowPartition& partition);
-  absl::StatusOr<ColumnRef> Finish();  // the last call
+  Vector results() const { return {spec_.result, data_, valid_.data()}; }
+  absl::StatusOr<ColumnRef> Finish();  // the last call. REQUIRES: no `memory`
 
  private:
   WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
-               std::shared_ptr<MemoryBudget> budget);
+               std::shared_ptr<MemoryBudget> budget, std::pmr::memory_resource* memory);
+  template <typename T>
+  std::pmr::vector<T> Items(int64_t n) const {
+    return std::pmr::vector<T>(static_cast<size_t>(n), memory_);
+  }
   absl::Status ComputeAggregate(const WindowFrameSpec& frame, const WindowPartition& partition);
   void ComputeRank(const WindowPartition& partition);
   absl::Status ComputeNtile(const WindowPartition& partition);
@@ -47,7 +54,7 @@ class WindowColumn {
   absl::Status SumDecimals(const WindowFrameSpec& frame, const WindowPartition& partition);
   template <typename T>
   void MinMax(const WindowFrameSpec& frame, const WindowPartition& partition);
-  std::vector<int64_t> RunningCounts(const WindowPartition& partition) const;
+  std::pmr::vector<int64_t> RunningCounts(const WindowPartition& partition) const;
   bool IsTaken(int64_t row) const;
   absl::Status ChargeText(int64_t bytes);
   void Set(int64_t row, const Vector& from, int64_t at);
@@ -61,10 +68,12 @@ class WindowColumn {
   const std::vector<Vector> exprs_;
   const int64_t rows_;
   const std::shared_ptr<MemoryBudget> budget_;
-  std::shared_ptr<Buffer> values_;       // of the column; of TEXT:
-  std::vector<std::string_view> views_;  // which then are interned
-  void* data_ = nullptr;                 // of either
-  std::vector<uint8_t> valid_;
+  std::pmr::memory_resource* const memory_;
+  std::shared_ptr<Buffer> values_;            // of the column; of TEXT:
+  std::pmr::vector<std::string_view> views_;  // which then are interned
+  std::pmr::vector<std::byte> bytes_;         // in place of values_ where `memory` was given
+  void* data_ = nullptr;                      // of these
+  std::pmr::vector<uint8_t> valid_;
   std::vector<std::string> texts_;  // by row, of STRING_AGG
   std::mutex text_mutex_;
   BudgetCharge text_charge_;  // of their bytes

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,8 +22,15 @@ class RangeFold {
   // Shorter ranges are folded item by item, which costs less than a walk through the tree.
   static constexpr int64_t kShort = 32;
 
-  explicit RangeFold(std::vector<Item> items, int64_t fixed = -1)
-      : items_(std::move(items)), fixed_(fixed) {}
+  // Further lists are memory of where `items` are.
+  explicit RangeFold(std::pmr::vector<Item> items, int64_t fixed = -1)
+      : items_(std::move(items)),
+        left_(items_.get_allocator()),
+        right_(items_.get_allocator()),
+        tree_(items_.get_allocator()),
+        fixed_(fixed),
+        starts_(items_.get_allocator()),
+        ends_(items_.get_allocator()) {}
 
   // REQUIRES: begin < end.
   Item Fold(int64_t begin, int64_t end) {
@@ -86,9 +94,9 @@ class RangeFold {
     return right ? Combine()(*left, *right) : *left;
   }
 
-  std::vector<Item> items_, left_, right_, tree_;
+  std::pmr::vector<Item> items_, left_, right_, tree_;
   const int64_t fixed_;
-  std::vector<Item> starts_, ends_;  // folds of a block's items up to one, and from one on
+  std::pmr::vector<Item> starts_, ends_;  // folds of a block's items up to one, and from one on
 };
 
 }  // namespace adjoin

@@ -88,8 +88,9 @@ bool IsNegative(const Value& distance) {
 
 }  // namespace
 
-WindowPartition::WindowPartition(const OrderedRows& ordered, const SortCodes* order)
-    : rows_(ordered.rows) {
+WindowPartition::WindowPartition(const OrderedRows& ordered, const SortCodes* order,
+                                 std::pmr::memory_resource* memory)
+    : rows_(ordered.rows), group_of_(memory), group_begin_(memory), ranges_(memory) {
   if (order == nullptr) return;
   const auto group = [&](auto&& are_peers) {
     group_of_.resize(rows_.size());
@@ -127,7 +128,7 @@ absl::Status WindowPartition::FindRangesOf(const WindowFrameSpec& spec, const Ve
                           [&](int64_t position) { return !key.is_null(row(position)); });
   if (any_key && (IsNegative(spec.start_distance) || IsNegative(spec.end_distance)))
     return SqlError("22013", "invalid preceding or following size in window function");
-  std::vector<typename Key::Compared> keys;
+  std::pmr::vector<typename Key::Compared> keys(ranges_.get_allocator());
   for (int64_t group = low; group < high; ++group) {
     ADJOIN_ASSIGN_OR_RETURN(keys.emplace_back(), Key::Of(values[row_of_group(group)]));
   }
@@ -157,7 +158,7 @@ absl::Status WindowPartition::FindRanges(const WindowFrameSpec& spec, const Vect
   WindowFrameSpec by_peers = spec;
   if (IsOffset(spec.start)) by_peers.start = WindowFrameBound::kCurrentRow;
   if (IsOffset(spec.end)) by_peers.end = WindowFrameBound::kCurrentRow;
-  std::vector<PositionRange> ranges;
+  std::pmr::vector<PositionRange> ranges(ranges_.get_allocator());
   for (int64_t group = 0; group < num_groups(); ++group)
     ranges.push_back(FrameOf(by_peers, group_begin_[group]));
   ranges_ = std::move(ranges);

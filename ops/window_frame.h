@@ -2,15 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "engine/types.h"
 #include "ops/functions.h"
 #include "ops/sort_codes.h"
 #include "ops/window_order.h"
 
 namespace adjoin {
+
+// A frame as a run has it. Offsets count rows or peer groups; those of RANGE are distances along
+// the one ORDER BY key: a BIGINT of integers, a DOUBLE PRECISION of floats, a NUMERIC of NUMERICs,
+// an INTERVAL of dates, timestamps and intervals.
+struct WindowFrameSpec : WindowFrameShape {
+  int64_t start_offset = 0, end_offset = 0;
+  Value start_distance = {}, end_distance = {};
+};
 
 struct PositionRange {
   int64_t begin = 0, end = 0;  // empty where begin >= end
@@ -20,8 +30,10 @@ struct PositionRange {
 // One partition: its rows in order, and their peer groups.
 class WindowPartition {
  public:
-  // `order`: says which are peers; null where nobody asks for peers.
-  WindowPartition(const OrderedRows& ordered, const SortCodes* order);
+  // `order`: says which are peers; null where nobody asks for peers. `memory`: where what it knows
+  // of its rows is.
+  WindowPartition(const OrderedRows& ordered, const SortCodes* order,
+                  std::pmr::memory_resource* memory = std::pmr::get_default_resource());
   // Before FrameOf where IsByDistance(spec); `key`: the ORDER BY key by table row. Errors: 22013
   // for a negative distance; what moving a key may raise ("timestamp out of range").
   absl::Status FindRanges(const WindowFrameSpec& spec, const Vector& key, bool descending);
@@ -47,9 +59,9 @@ class WindowPartition {
   int64_t row_of_group(int64_t group) const { return row(group_begin_[group]); }
 
   std::span<const int64_t> rows_;
-  std::vector<int32_t> group_of_;
-  std::vector<int64_t> group_begin_;   // one more than groups
-  std::vector<PositionRange> ranges_;  // by peer group; of frames by distance
+  std::pmr::vector<int32_t> group_of_;
+  std::pmr::vector<int64_t> group_begin_;   // one more than groups
+  std::pmr::vector<PositionRange> ranges_;  // by peer group; of frames by distance
 };
 
 }  // namespace adjoin

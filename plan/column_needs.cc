@@ -37,6 +37,7 @@ class NeedsMarker {
     Pass(0, 0);
     for (const ExprRef& key : w.partition) Read(0, key);
     for (const SortKey& key : w.order) Read(0, key.expr);
+    Read(0, w.frame.start_offset), Read(0, w.frame.end_offset);
     for (size_t c = 0; c < w.calls.size(); ++c) {
       if (out_[static_cast<size_t>(node_.inputs[0]->width()) + c] == 0) continue;
       for (const ExprRef& arg : w.calls[c].args) Read(0, arg);

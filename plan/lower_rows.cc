@@ -332,6 +332,10 @@ absl::Status RowsBuilder::LowerOp(const Window& window, NodeState& state) {
   }
   ADJOIN_ASSIGN_OR_RETURN(spec.exprs, CompileExprs(exprs, in->table_columns(), guards));
   spec.frame = window.frame;
+  std::vector<ExprRef> offsets;
+  if (IsOffset(window.frame.start)) offsets.push_back(window.frame.start_offset);
+  if (IsOffset(window.frame.end)) offsets.push_back(window.frame.end_offset);
+  ADJOIN_ASSIGN_OR_RETURN(spec.offsets, CompileExprs(offsets, in->table_columns()));
   spec.schema = SchemaOf(*state.node, columns);
   const int slot = NewSlot();
   ++num_operators_;

@@ -64,11 +64,8 @@ struct KeyMaker {
   }
   void operator()(const Window& w) {
     key.Add(w.partition), key.Add(w.order);
-    key.Add(w.frame.mode), key.Add(w.frame.start), key.Add(w.frame.end),
-        key.Add(w.frame.start_offset);
-    key.Add(w.frame.end_offset), key.Add(w.frame.exclusion);
-    for (const Value& distance : {w.frame.start_distance, w.frame.end_distance})
-      key.Add(ConstantExpr(distance, w.order.empty() ? TypeId::kInt64 : w.order[0].expr->type));
+    key.Add(w.frame.mode), key.Add(w.frame.start), key.Add(w.frame.end);
+    key.Add(w.frame.exclusion), key.Add(w.frame.start_offset), key.Add(w.frame.end_offset);
     for (const WindowCall& c : w.calls)
       key.Add(c.function), key.Add(c.args), key.Add(c.filter), key.Add(c.type);
   }
@@ -279,31 +276,25 @@ std::string SortList(const std::vector<SortKey>& keys, const std::vector<std::st
   });
 }
 
-std::string FrameText(const Frame& f) {
+std::string FrameText(const Frame& f, const std::vector<std::string>& names) {
   constexpr absl::string_view kModes[] = {"ROWS", "RANGE", "GROUPS"};
-  const auto bound = [](FrameBound b, int64_t whole, const Value& distance) -> std::string {
-    const std::string n = distance.is_interval()  ? ToText(distance, TypeId::kInterval)
-                          : distance.is_decimal() ? ToText(distance, TypeId::kDecimal)
-                          : distance.is_float()   ? absl::StrCat(distance.as_float())
-                          : distance.is_int()     ? absl::StrCat(distance.as_int())
-                                                  : absl::StrCat(whole);
+  const auto bound = [&](FrameBound b, const ExprRef& offset) -> std::string {
     switch (b) {
       case FrameBound::kUnboundedPreceding:
         return "UNBOUNDED PRECEDING";
       case FrameBound::kPreceding:
-        return absl::StrCat(n, " PRECEDING");
+        return absl::StrCat(ToString(offset, names), " PRECEDING");
       case FrameBound::kCurrentRow:
         return "CURRENT ROW";
       case FrameBound::kFollowing:
-        return absl::StrCat(n, " FOLLOWING");
+        return absl::StrCat(ToString(offset, names), " FOLLOWING");
       case FrameBound::kUnboundedFollowing:
         return "UNBOUNDED FOLLOWING";
     }
     return "";
   };
-  return absl::StrCat(kModes[static_cast<int>(f.mode)], " BETWEEN ",
-                      bound(f.start, f.start_offset, f.start_distance), " AND ",
-                      bound(f.end, f.end_offset, f.end_distance));
+  return absl::StrCat(kModes[static_cast<int>(f.mode)], " BETWEEN ", bound(f.start, f.start_offset),
+                      " AND ", bound(f.end, f.end_offset));
 }
 
 struct Describer {
@@ -366,7 +357,7 @@ struct Describer {
     }
     if (!w.partition.empty()) absl::StrAppend(&out, "; partition ", List(w.partition, in()));
     if (!w.order.empty())
-      absl::StrAppend(&out, "; order ", SortList(w.order, in()), "; ", FrameText(w.frame));
+      absl::StrAppend(&out, "; order ", SortList(w.order, in()), "; ", FrameText(w.frame, in()));
     return out + "]";
   }
   std::string operator()(const Sort& s) const {

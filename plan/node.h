@@ -84,10 +84,14 @@ struct SortKey {
   bool nulls_first = false;
 };
 using WindowFunction = WindowKind;
-using Frame = WindowFrameSpec;
 using FrameMode = WindowFrameMode;
 using FrameBound = WindowFrameBound;
 using FrameExclusion = WindowFrameExclusion;
+// Offsets have the same value in every row: they read no columns but those of scalar subqueries.
+// BIGINT, or for distances along the one ORDER BY key as WindowFrameSpec has them; null: none.
+struct Frame : WindowFrameShape {
+  ExprRef start_offset, end_offset;
+};
 struct WindowCall {
   WindowFunction function;
   // lag/lead: value, offset, default (default may be absent: NULL). kNtile and kNthValue end with a

@@ -395,6 +395,12 @@ std::string_view ClauseName(Clause clause) {
       return "FILTER";
     case Clause::kWindowDefinition:
       return "window definitions";
+    case Clause::kWindowRows:
+      return "window ROWS";
+    case Clause::kWindowRange:
+      return "window RANGE";
+    case Clause::kWindowGroups:
+      return "window GROUPS";
     case Clause::kConstants:
       return "EXECUTE parameters";
   }

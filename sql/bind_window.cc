@@ -40,6 +40,11 @@ const NamedWindowFunction* FindWindowFunction(std::string_view name) {
   return nullptr;
 }
 
+bool IsWindowDefinition(Clause clause) {
+  return clause == Clause::kWindowDefinition || clause == Clause::kWindowRows ||
+         clause == Clause::kWindowRange || clause == Clause::kWindowGroups;
+}
+
 absl::Status CheckWindowPlace(BindState& state, const Context& context, int location) {
   if (context.in_aggregate) {
     return state.Error(sqlstate::kGroupingError,
@@ -50,7 +55,7 @@ absl::Status CheckWindowPlace(BindState& state, const Context& context, int loca
   }
   if (context.in_window) {
     return state.Error(kWindowingError,
-                       context.clause == Clause::kWindowDefinition
+                       IsWindowDefinition(context.clause)
                            ? "window functions are not allowed in window definitions"
                            : "window function calls cannot be nested",
                        location);

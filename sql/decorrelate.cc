@@ -247,6 +247,8 @@ class Decorrelator {
     out.partition = DomainColumns();
     for (const ExprRef& e : window.partition) out.partition.push_back(Map(e));
     for (SortKey& key : out.order) key.expr = Map(key.expr);
+    out.frame.start_offset = Map(window.frame.start_offset);
+    out.frame.end_offset = Map(window.frame.end_offset);
     for (WindowCall& call : out.calls) {
       for (ExprRef& arg : call.args) arg = Map(arg);
       call.filter = Map(call.filter);

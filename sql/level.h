@@ -160,6 +160,9 @@ enum class Clause {
   kUpdate,
   kFilter,
   kWindowDefinition,
+  kWindowRows,  // offsets of frames
+  kWindowRange,
+  kWindowGroups,
   kConstants
 };
 

@@ -209,6 +209,10 @@ absl::Status LevelPlan::AddWindows(const std::vector<WindowUse>& uses,
     const WindowSpec& spec = uses[i].spec;
     Window window;
     window.frame = spec.frame;
+    for (ExprRef* offset : {&window.frame.start_offset, &window.frame.end_offset}) {
+      if (*offset == nullptr) continue;
+      ADJOIN_ASSIGN_OR_RETURN(*offset, Place(*offset));
+    }
     window.partition = within;
     for (const ExprRef& e : spec.partition) {
       ADJOIN_ASSIGN_OR_RETURN(ExprRef placed, Place(e));

@@ -32,7 +32,7 @@ struct Visitor {
     for (const Aggregate& a : g.aggregates) One(a.arg), One(a.second), One(a.filter);
   }
   void operator()(const Window& w) const {
-    All(w.partition), Order(w.order);
+    All(w.partition), Order(w.order), One(w.frame.start_offset), One(w.frame.end_offset);
     for (const WindowCall& c : w.calls) All(c.args), One(c.filter);
   }
   void operator()(const Sort& s) const { Order(s.keys); }

@@ -131,54 +131,69 @@ class WindowBinder {
           kWindowingError,
           "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column", location);
     }
-    groups_ = frame.mode == FrameMode::kGroups;
     std::optional<TypeId> key;  // that RANGE measures distances of
     if (frame.mode == FrameMode::kRange && offsets) key = spec.order[0].expr->type;
     if (has(kStartPreceding | kStartFollowing)) {
-      ADJOIN_RETURN_IF_ERROR(BindOffset(FieldOf(definition, "startOffset"), "starting", key,
-                                        frame.start_offset, frame.start_distance));
+      ADJOIN_ASSIGN_OR_RETURN(frame.start_offset,
+                              BindOffset(FieldOf(definition, "startOffset"), frame.mode, key));
     }
     if (has(kEndPreceding | kEndFollowing)) {
-      ADJOIN_RETURN_IF_ERROR(BindOffset(FieldOf(definition, "endOffset"), "ending", key,
-                                        frame.end_offset, frame.end_distance));
+      ADJOIN_ASSIGN_OR_RETURN(frame.end_offset,
+                              BindOffset(FieldOf(definition, "endOffset"), frame.mode, key));
     }
     return frame;
   }
 
-  // An offset in rows or groups goes to `whole`, one along the key to `distance`.
-  absl::Status BindOffset(const Json& node, std::string_view which, std::optional<TypeId> key,
-                          int64_t& whole, Value& distance) {
-    ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state_, node, context_));
-    if (value.expr->kind != ExprKind::kConstant)
-      return state_.NotSupported("a frame offset that is not a constant", value.location);
+  // An offset in rows or groups, or along the key where there is one. What it must be besides is
+  // found out when it is run.
+  absl::StatusOr<ExprRef> BindOffset(const Json& node, FrameMode mode, std::optional<TypeId> key) {
+    Context context = context_;
+    context.clause = mode == FrameMode::kRows     ? Clause::kWindowRows
+                     : mode == FrameMode::kGroups ? Clause::kWindowGroups
+                                                  : Clause::kWindowRange;
+    // What the offset alone reads of the level, itself or by its subqueries.
+    Level& level = *context_.level;
+    auto columns = std::exchange(level.column_locations, {});
+    auto outers = std::exchange(level.outer_locations, {});
+    const absl::StatusOr<Typed> value = BindExpr(state_, node, context);
+    columns.swap(level.column_locations);
+    outers.swap(level.outer_locations);
+    ADJOIN_RETURN_IF_ERROR(value.status());
+    const std::string_view name = ClauseName(context.clause).substr(std::size("window"));
     TypeId type = TypeId::kInt64;
     if (key.has_value()) {
-      ADJOIN_ASSIGN_OR_RETURN(type, DistanceType(*key, value));
-    } else {
-      ADJOIN_RETURN_IF_ERROR(CheckCount(value));
+      ADJOIN_ASSIGN_OR_RETURN(type, DistanceType(*key, *value));
+    } else if (!value->unknown && !IsNumeric(value->expr->type)) {
+      return state_.Error(
+          sqlstate::kDatatypeMismatch,
+          absl::StrCat("argument of ", std::string(name), " must be type bigint, not type ",
+                       std::string(TypeName(value->expr->type))),
+          value->location);
     }
-    if (value.expr->constant.is_null()) {
-      return SqlError("22004",
-                      absl::StrCat("frame ", std::string(which), " offset must not be null"));
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef offset, Coerce(state_, *value, type));
+    outers.insert(columns.begin(), columns.end());
+    if (!outers.empty()) {
+      const auto first = std::ranges::min_element(
+          outers, [](const auto& a, const auto& b) { return a.second < b.second; });
+      return state_.Error(
+          sqlstate::kInvalidColumnReference,
+          absl::StrCat("argument of ", std::string(name), " must not contain variables"),
+          first->second);
     }
-    ADJOIN_ASSIGN_OR_RETURN(const ExprRef offset, Coerce(state_, value, type));
-    if (offset->kind != ExprKind::kConstant)  // a NUMERIC beyond BIGINT
-      return state_.Error(sqlstate::kNumericOutOfRange, "bigint out of range", value.location);
-    if (key.has_value()) return distance = offset->constant, absl::OkStatus();
-    whole = offset->constant.as_int();
-    if (whole >= 0) return absl::OkStatus();
-    return SqlError("22013",
-                    absl::StrCat("frame ", std::string(which), " offset must not be negative"));
+    ADJOIN_RETURN_IF_ERROR(CheckNoOuter(offset, value->location));
+    return offset;
   }
 
-  absl::Status CheckCount(const Typed& offset) {
-    if (offset.unknown || IsNumeric(offset.expr->type)) return absl::OkStatus();
-    const std::string_view mode = groups_ ? "GROUPS" : "ROWS";
-    return state_.Error(
-        sqlstate::kDatatypeMismatch,
-        absl::StrCat("argument of ", std::string(mode), " must be type bigint, not type ",
-                     std::string(TypeName(offset.expr->type))),
-        offset.location);
+  // The rows of a query that is evaluated for several outer rows are in one relation.
+  absl::Status CheckNoOuter(const ExprRef& offset, int location) {
+    return MapLeaves(offset,
+                     [&](const ExprRef& leaf) -> absl::StatusOr<ExprRef> {
+                       if (IsPlaceholder(*leaf) && state_.FindOuter(leaf->index) != nullptr)
+                         return state_.NotSupported("a frame offset that reads an outer column",
+                                                    location);
+                       return leaf;
+                     })
+        .status();
   }
 
   // The type of distances along such a key, which the offset must have or become unasked.
@@ -212,7 +227,6 @@ class WindowBinder {
 
   BindState& state_;
   Context context_;
-  bool groups_ = false;  // the frame's offsets count groups
   bool in_over_ = true;  // OVER name refers to a window; a WINDOW item's name is its own
 };
 
@@ -245,7 +259,9 @@ bool SameWindow(const WindowSpec& a, const WindowSpec& b) {
   return SameOrder(a.order, b.order) &&
          std::equal(a.partition.begin(), a.partition.end(), b.partition.begin(), b.partition.end(),
                     SameExpr) &&
-         a.frame == b.frame;
+         WindowFrameShape(a.frame) == WindowFrameShape(b.frame) &&
+         SameExpr(a.frame.start_offset, b.frame.start_offset) &&
+         SameExpr(a.frame.end_offset, b.frame.end_offset);
 }
 
 SortKey MakeSortKey(ExprRef expr, const Json& sort_by) {

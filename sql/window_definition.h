@@ -9,7 +9,7 @@
 namespace adjoin {
 
 // Binds OVER's WindowDef body. Errors: 42704 an unknown name, 42P20 a frame that makes no sense,
-// 22013 a negative offset.
+// 42P10 an offset that reads columns.
 absl::StatusOr<WindowSpec> BindWindowDefinition(BindState& state, const Json& definition,
                                                 const Context& context);
 

@@ -207,12 +207,13 @@ TEST_F(WindowTranspose, WholePartitions) {
 
 TEST_F(WindowTranspose, RunningAndMovingFrames) {
   using B = FrameBound;
-  const Frame frames[] = {{FrameMode::kRange, B::kUnboundedPreceding, B::kCurrentRow},
-                          {FrameMode::kRows, B::kUnboundedPreceding, B::kCurrentRow},
-                          {FrameMode::kRows, B::kPreceding, B::kCurrentRow, 2},
-                          {FrameMode::kRows, B::kPreceding, B::kFollowing, 1, 2},
-                          {FrameMode::kRows, B::kFollowing, B::kFollowing, 1, 2},
-                          {FrameMode::kRows, B::kCurrentRow, B::kUnboundedFollowing}};
+  const Frame frames[] = {
+      {{FrameMode::kRange, B::kUnboundedPreceding, B::kCurrentRow}, nullptr, nullptr},
+      {{FrameMode::kRows, B::kUnboundedPreceding, B::kCurrentRow}, nullptr, nullptr},
+      {{FrameMode::kRows, B::kPreceding, B::kCurrentRow}, Int(2), nullptr},
+      {{FrameMode::kRows, B::kPreceding, B::kFollowing}, Int(1), Int(2)},
+      {{FrameMode::kRows, B::kFollowing, B::kFollowing}, Int(1), Int(2)},
+      {{FrameMode::kRows, B::kCurrentRow, B::kUnboundedFollowing}, nullptr, nullptr}};
   for (const Frame& frame : frames) {
     for (WindowFunction f : {WindowFunction::kSum, WindowFunction::kAvg}) {
       SCOPED_TRACE(static_cast<int>(f));

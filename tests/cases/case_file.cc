@@ -259,6 +259,8 @@ std::string SqlStateOfKind(const std::string& kind) {
       {"DateTimeOverflow", sqlstate::kDateTimeOutOfRange},
       {"InvalidParameter", sqlstate::kInvalidParameterValue},
       {"InvalidFrameSize", "22013"},
+      {"NullNotAllowed", "22004"},
+      {"InvalidColumnReference", sqlstate::kInvalidColumnReference},
       {"InvalidEscape", sqlstate::kInvalidEscapeSequence},
       {"SubstringError", sqlstate::kSubstringError},
       {"ProgramLimit", sqlstate::kProgramLimitExceeded},

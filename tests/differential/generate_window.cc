@@ -25,13 +25,16 @@ Sql QueryGenerator::Frame(SqlType key, bool one_key) {
       case kTimestamp:
       case kInterval:
         return choice_.Of(Texts{"INTERVAL '0'", "INTERVAL '1 day'", "INTERVAL '1 mon'",
-                                "'1 year -3 days'", "INTERVAL '12:00'", "INTERVAL '30 years'"});
+                                "'1 year -3 days'", "INTERVAL '12:00'", "INTERVAL '30 years'",
+                                "INTERVAL '1 day' * 2"});
       default:
-        return choice_.Of(Texts{"0", "1", "2", "5"});
+        return choice_.Of(Texts{"0", "1", "2", "5", "2 - 1", "(SELECT 2)"});
     }
   };
   const auto bound = [&](int place) -> std::string {
-    const std::string offset = mode == "RANGE" ? distance() : choice_.Of(Texts{"0", "1", "2", "5"});
+    const std::string offset =
+        mode == "RANGE" ? distance()
+                        : choice_.Of(Texts{"0", "1", "2", "5", "1 + 1", "(SELECT 3 - 1)"});
     switch (place) {
       case 0:
         return "UNBOUNDED PRECEDING";

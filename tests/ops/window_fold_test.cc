@@ -16,7 +16,7 @@ struct Concat {
 
 TEST(RangeFoldTest, EveryRangeHoldsItsItemsInOrder) {
   for (const size_t n : {1u, 2u, 33u, 100u, 129u}) {
-    std::vector<std::string> items(n);
+    std::pmr::vector<std::string> items(n);
     for (size_t i = 0; i < n; ++i) items[i] = std::string(1, static_cast<char>('!' + i % 90));
     for (const int64_t fixed : {-1, 33, 40}) {
       RangeFold<std::string, Concat> fold(items, fixed);

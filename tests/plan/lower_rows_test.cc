@@ -260,7 +260,9 @@ TEST_F(LowerRowsByHand, RangeFramesWithOffsets) {
       for (int order = 0; order < 4; ++order) {
         Window window{{},
                       {{key, order % 2 == 1, order / 2 == 1}},
-                      {FrameMode::kRange, start, end, 0, 0, Value::Float(1), Value::Float(2)},
+                      {{FrameMode::kRange, start, end},
+                       FloatConst(1, TypeId::kFloat64),
+                       FloatConst(2, TypeId::kFloat64)},
                       {}};
         window.calls = {{WindowFunction::kSum, {Col(1)}, nullptr, TypeId::kInt64},
                         {WindowFunction::kCountStar, {}, nullptr, TypeId::kInt64}};

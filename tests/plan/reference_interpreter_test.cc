@@ -140,7 +140,7 @@ TEST_F(InterpreterTest, WindowsFollowTheirFrames) {
   const auto run = [&](FrameMode mode, FrameBound start, FrameBound end, FrameExclusion exclusion) {
     Window w;
     w.order = {{Col(0, kI)}};
-    w.frame = {mode, start, end, 1, 1, Value::Int(1), Value::Int(1), exclusion};
+    w.frame = {{mode, start, end, exclusion}, I(1), I(1)};
     w.calls = {{WindowFunction::kSum, {Col(1, kF)}, nullptr, kF}};
     return Run(planner_.Make(Project{{Col(2, kF)}}, {planner_.Make(w, {rows})}));
   };

@@ -303,8 +303,9 @@ bool RandomPlan::AddWindow() {
     frame.mode = static_cast<FrameMode>(Below(3));
     frame.start = starts[Below(4)];
     frame.end = ends[Below(4)];
-    frame.start_offset = Below(3);
-    frame.end_offset = Below(3);
+    const auto below_3 = [&] { return ConstantExpr(Value::Int(Below(3)), TypeId::kInt64); };
+    frame.start_offset = below_3();
+    frame.end_offset = below_3();
     if (frame.mode == FrameMode::kRange) {
       // Offsets need a single numeric key; without them RANGE goes by peers.
       frame.start = Chance(50) ? FrameBound::kUnboundedPreceding : FrameBound::kCurrentRow;

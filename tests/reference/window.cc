@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "tests/reference/accumulator.h"
 #include "tests/reference/interpreter.h"
@@ -16,6 +17,7 @@ namespace {
 // tied with i.
 struct Partition {
   const Window* window;
+  Value start, end;                       // offsets of the frame
   std::vector<size_t> rows;               // of the input
   std::vector<Row> keys;                  // of the ORDER BY, by position
   std::vector<int64_t> group;             // number of the peer group, by position
@@ -58,10 +60,11 @@ bool AtOrAfterStart(const Partition& p, int64_t i, int64_t j) {
     case FrameBound::kFollowing:
       break;
   }
-  const int64_t offset = f.start == FrameBound::kPreceding ? -f.start_offset : f.start_offset;
+  const int64_t by = f.mode == FrameMode::kRange ? 0 : p.start.as_int();
+  const int64_t offset = f.start == FrameBound::kPreceding ? -by : by;
   if (f.mode == FrameMode::kRows) return j >= i + offset;
   if (f.mode == FrameMode::kGroups) return gj >= gi + offset;
-  return BesideMoved(p, i, j, f.start_distance, f.start == FrameBound::kPreceding) >= 0;
+  return BesideMoved(p, i, j, p.start, f.start == FrameBound::kPreceding) >= 0;
 }
 
 bool AtOrBeforeEnd(const Partition& p, int64_t i, int64_t j) {
@@ -78,10 +81,11 @@ bool AtOrBeforeEnd(const Partition& p, int64_t i, int64_t j) {
     case FrameBound::kFollowing:
       break;
   }
-  const int64_t offset = f.end == FrameBound::kPreceding ? -f.end_offset : f.end_offset;
+  const int64_t by = f.mode == FrameMode::kRange ? 0 : p.end.as_int();
+  const int64_t offset = f.end == FrameBound::kPreceding ? -by : by;
   if (f.mode == FrameMode::kRows) return j <= i + offset;
   if (f.mode == FrameMode::kGroups) return gj <= gi + offset;
-  return BesideMoved(p, i, j, f.end_distance, f.end == FrameBound::kPreceding) <= 0;
+  return BesideMoved(p, i, j, p.end, f.end == FrameBound::kPreceding) <= 0;
 }
 
 bool Excluded(const Partition& p, int64_t i, int64_t j) {
@@ -254,6 +258,27 @@ absl::Status Prepare(Partition& p, const Rows& input, const std::vector<Row>& so
   return absl::OkStatus();
 }
 
+// The frame's, NULL where it has none.
+absl::StatusOr<Row> Offsets(const Frame& frame, const Rows& input,
+                            const std::vector<Value>& params) {
+  const Row none;
+  const bool subquery = (frame.start_offset != nullptr && !ColumnsOf(frame.start_offset).empty()) ||
+                        (frame.end_offset != nullptr && !ColumnsOf(frame.end_offset).empty());
+  if (input.empty() && subquery) return Row(2);
+  Evaluator exprs({frame.start_offset, frame.end_offset}, &params);
+  exprs.SetRow(input.empty() ? &none : &input[0]);
+  ADJOIN_ASSIGN_OR_RETURN(Row offsets, exprs.GetAll());
+  const bool has[] = {IsOffset(frame.start), IsOffset(frame.end)};
+  const char* const names[] = {"starting", "ending"};
+  for (int i = 0; i < 2; ++i) {
+    const std::string name = absl::StrCat("frame ", names[i], " offset must not be ");
+    if (has[i] && offsets[i].is_null()) return SqlError("22004", name + "null");
+    if (has[i] && frame.mode != FrameMode::kRange && offsets[i].as_int() < 0)
+      return SqlError("22013", name + "negative");
+  }
+  return offsets;
+}
+
 }  // namespace
 
 int CompareSortKeys(const std::vector<SortKey>& keys, const Row& a, const Row& b) {
@@ -282,9 +307,10 @@ absl::StatusOr<Rows> EvaluateWindow(const Window& window, const Rows& input,
     ADJOIN_ASSIGN_OR_RETURN(Row sort_key, order_keys.GetAll());
     sort_keys.push_back(std::move(sort_key));
   }
+  ADJOIN_ASSIGN_OR_RETURN(const Row offsets, Offsets(window.frame, input, params));
   Rows out = input;
   for (auto& [key, rows] : partitions) {
-    Partition p{&window, std::move(rows), {}, {}, {}, {}};
+    Partition p{&window, offsets[0], offsets[1], std::move(rows), {}, {}, {}, {}};
     ADJOIN_RETURN_IF_ERROR(Prepare(p, input, sort_keys, params));
     for (int64_t i = 0; i < p.size(); ++i) {
       const std::vector<size_t> frame = FrameOf(p, i);

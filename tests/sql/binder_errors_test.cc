@@ -159,8 +159,20 @@ TEST(BinderErrorsTest, AggregatesAndWindows) {
        "42P20 at 20: GROUPS mode requires an ORDER BY clause"},
       {"SELECT SUM(x) OVER (RANGE 1 PRECEDING) FROM t",
        "42P20 at 20: RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column"},
-      {"SELECT SUM(x) OVER (ROWS -1 PRECEDING) FROM t",
-       "22013: frame starting offset must not be negative"},
+      {"SELECT id, SUM(x) OVER (ROWS id + 1 PRECEDING) FROM t",
+       "42P10 at 30: argument of ROWS must not contain variables"},
+      {"SELECT SUM(x) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND id FOLLOWING) FROM t",
+       "42P10 at 63: argument of RANGE must not contain variables"},
+      {"SELECT SUM(x) OVER (ORDER BY id GROUPS (SELECT id) PRECEDING) FROM t",
+       "42P10 at 48: argument of GROUPS must not contain variables"},
+      {"SELECT SUM(x) OVER (ROWS SUM(1) PRECEDING) FROM t",
+       "42803 at 26: aggregate functions are not allowed in window ROWS"},
+      {"SELECT SUM(x) OVER (ORDER BY id GROUPS rank() OVER () PRECEDING) FROM t",
+       "42P20 at 40: window functions are not allowed in window definitions"},
+      {"SELECT SUM(x) OVER (ROWS TRUE PRECEDING) FROM t",
+       "42804 at 26: argument of ROWS must be type bigint, not type boolean"},
+      {"SELECT (SELECT SUM(u.x) OVER (ROWS t.id PRECEDING) FROM t AS u LIMIT 1) FROM t",
+       "0A000 at 36: a frame offset that reads an outer column is not supported"},
   });
 }
 

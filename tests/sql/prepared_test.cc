@@ -34,6 +34,35 @@ TEST_F(PreparedTest, PreparedRunsWithParametersAndCounts) {
   EXPECT_EQ(SqlState(connection_.Prepare("CREATE TABLE u (v INTEGER)").status()), "0A000");
 }
 
+// Expected values and texts are PostgreSQL 15's.
+TEST_F(PreparedTest, OffsetsOfFramesAreParameters) {
+  Run("CREATE TABLE t (id BIGINT, g INTEGER, x DOUBLE PRECISION, d DATE);"
+      "INSERT INTO t VALUES (1, 0, 1.5, '2024-01-01'), (2, 0, 2.5, '2024-01-02'), "
+      "(3, 1, 4, '2024-01-05'), (4, 1, NULL, '2024-02-01'), (5, 0, 8, '2024-02-03'), "
+      "(6, 1, 16, NULL);"
+      "PREPARE w (BIGINT, BIGINT) AS SELECT id, "
+      "SUM(x) OVER (ORDER BY id ROWS BETWEEN $1 PRECEDING AND $2 FOLLOWING) AS a, "
+      "SUM(x) OVER (ORDER BY id RANGE BETWEEN $1 + 1 PRECEDING AND $2 FOLLOWING) AS b, "
+      "COUNT(*) OVER (ORDER BY g GROUPS BETWEEN $1 - 1 PRECEDING AND CURRENT ROW) AS c "
+      "FROM t ORDER BY id;"
+      "PREPARE v AS SELECT COUNT(*) OVER (ORDER BY d RANGE $1 PRECEDING) AS a FROM t ORDER BY id");
+  EXPECT_EQ(Rows("EXECUTE w(1, 0)"),
+            "1 | 1.5 | 1.5 | 3\n2 | 4 | 4 | 3\n3 | 6.5 | 8 | 3\n4 | 4 | 6.5 | 3\n"
+            "5 | 8 | 12 | 3\n6 | 24 | 24 | 3\n");
+  EXPECT_EQ(Rows("EXECUTE w(2, 1)"),
+            "1 | 4 | 4 | 3\n2 | 8 | 8 | 3\n3 | 8 | 8 | 6\n4 | 14.5 | 16 | 6\n"
+            "5 | 28 | 30.5 | 3\n6 | 24 | 28 | 6\n");
+  EXPECT_EQ(Error("EXECUTE w(0, 1)"), "22013 frame starting offset must not be negative");
+  EXPECT_EQ(Error("EXECUTE w(NULL, 1)"), "22004 frame starting offset must not be null");
+  EXPECT_EQ(Error("EXECUTE w(1, -1)"), "22013 frame ending offset must not be negative");
+  EXPECT_EQ(Rows("EXECUTE v(interval '3 days')"), "1\n2\n2\n1\n2\n1\n");
+  EXPECT_EQ(Rows("EXECUTE v(interval '1 month')"), "1\n2\n3\n4\n3\n1\n");
+  EXPECT_EQ(Error("EXECUTE v(NULL)"), "22004 frame starting offset must not be null");
+  Run("DELETE FROM t");  // offsets are looked at where there is no row, too
+  EXPECT_EQ(Rows("EXECUTE w(1, 0)"), "");
+  EXPECT_EQ(Error("EXECUTE w(1, -1)"), "22013 frame ending offset must not be negative");
+}
+
 TEST_F(PreparedTest, PreparedReadsBoundTables) {
   Run("CREATE TABLE t (i BIGINT PRIMARY KEY, val DOUBLE PRECISION); INSERT INTO t VALUES (0, 1), "
       "(1, 2)");
