@@ -260,6 +260,7 @@ std::string SqlStateOfKind(const std::string& kind) {
       {"InvalidParameter", sqlstate::kInvalidParameterValue},
       {"InvalidFrameSize", "22013"},
       {"InvalidEscape", sqlstate::kInvalidEscapeSequence},
+      {"InvalidRegularExpression", sqlstate::kInvalidRegularExpression},
       {"SubstringError", sqlstate::kSubstringError},
       {"ProgramLimit", sqlstate::kProgramLimitExceeded},
       {"CannotCoerce", sqlstate::kCannotCoerce},
