@@ -239,6 +239,8 @@ const ScalarFunction kFunctions[] = {
     Row<TimestampOf>("timestamp"),
     Row<DateOf>("date"),
     Row<MakeDate>("make_date"),
+    Row<MakeTimestamp>("make_timestamp"),
+    Row<MakeInterval>("make_interval"),
     Row<Age>("age"),
     Row<+[](Date d) { return d.is_finite(); }>("isfinite"),
     Row<+[](Timestamp t) { return t.is_finite(); }>("isfinite"),

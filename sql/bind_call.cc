@@ -40,8 +40,6 @@ constexpr std::string_view kLacking[] = {
     "encode",
     "decode",
     "quote_ident",
-    "make_interval",
-    "make_timestamp",
     "to_timestamp",
     "overlaps",
     "format",
@@ -79,6 +77,8 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
   }
   if (name == "to_char" && !args.empty() && IsNumeric(args[0].expr->type))
     return state.NotSupported("to_char of a number", location);
+  while (name == "make_interval" && args.size() < 7)  // what is left out is 0
+    args.push_back({ConstantExpr(Value::Int(0), TypeId::kInt32), false, location});
   // PostgreSQL prefers double precision for an argument whose type is open; text functions take
   // text.
   const bool all_open =

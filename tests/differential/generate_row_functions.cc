@@ -135,7 +135,10 @@ Sql QueryGenerator::DateExpr(const Scope& scope, int depth) {
 }
 
 Sql QueryGenerator::TimestampExpr(const Scope& scope, int depth) {
-  switch (choice_.Below(5)) {
+  switch (choice_.Below(6)) {
+    case 5:
+      return Node(kTimestamp, {"make_timestamp(2004, ", std::to_string(choice_.Between(1, 12)),
+                               ", 28, ", std::to_string(choice_.Between(0, 23)), ", 7, 8.25)"});
     case 2:
       return Node(
           kTimestamp,
