@@ -83,6 +83,32 @@ absl::StatusOr<Date> MakeDate(int32_t year, int32_t month, int32_t day) {
   return AddDays(Date{0}, DaysFromCivil({civil_year, month, day}));
 }
 
+absl::StatusOr<Timestamp> MakeTimestamp(int32_t year, int32_t month, int32_t day, int32_t hour,
+                                        int32_t minute, double second) {
+  ADJOIN_ASSIGN_OR_RETURN(const Date date, MakeDate(year, month, day));
+  ADJOIN_ASSIGN_OR_RETURN(const Timestamp midnight, TimestampOf(date));
+  const bool fields = hour >= 0 && hour <= 24 && minute >= 0 && minute <= 59 && second >= 0 &&
+                      second <= 60;  // and no NaN
+  const int64_t time = fields ? (hour * int64_t{60} + minute) * 60 * kMicrosecondsPerSecond +
+                                    std::llrint(second * 1e6)
+                              : -1;
+  if (time < 0 || time > kMicrosecondsPerDay) {
+    return SqlError(
+        sqlstate::kDateTimeOutOfRange,
+        absl::StrFormat("time field value out of range: %d:%02d:%02g", hour, minute, second));
+  }
+  return AddInterval(midnight, Interval{time, 0, 0});
+}
+
+absl::StatusOr<Interval> MakeInterval(int32_t years, int32_t months, int32_t weeks, int32_t days,
+                                      int32_t hours, int32_t minutes, double seconds) {
+  const double microseconds = seconds * 1e6;
+  if (!(std::abs(microseconds) < 9e18)) return OutOfRange("interval");
+  const __int128 whole = (hours * int64_t{60} + minutes) * int64_t{60} * kMicrosecondsPerSecond;
+  return CheckedInterval(whole + std::llrint(microseconds), weeks * int64_t{7} + days,
+                         years * int64_t{12} + months);
+}
+
 absl::StatusOr<Date> AddDays(Date date, int64_t days) {
   if (!date.is_finite()) return date;
   const int64_t sum = date.days + days;

@@ -25,6 +25,11 @@ int DaysInMonth(int64_t year, int month);
 // range".
 
 absl::StatusOr<Date> MakeDate(int32_t year, int32_t month, int32_t day);  // a negative year is BC
+// Error: 22008 "time field value out of range: 24:00:01" too.
+absl::StatusOr<Timestamp> MakeTimestamp(int32_t year, int32_t month, int32_t day, int32_t hour,
+                                        int32_t minute, double second);
+absl::StatusOr<Interval> MakeInterval(int32_t years, int32_t months, int32_t weeks, int32_t days,
+                                      int32_t hours, int32_t minutes, double seconds);
 absl::StatusOr<Date> AddDays(Date date, int64_t days);
 absl::StatusOr<Timestamp> TimestampOf(Date date);
 Date DateOf(Timestamp timestamp);

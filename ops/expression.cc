@@ -51,6 +51,7 @@ void CompiledExpr::Prepare(ExprScratch& scratch, int64_t block_rows,
   scratch.text_.Reset();
   scratch.slots_.clear();
   scratch.verdicts_.clear();
+  scratch.kept_.clear();
   scratch.repeated_.clear();
   scratch.repeats_ = 1;
   for (int64_t width : slot_width_) {

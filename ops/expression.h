@@ -6,7 +6,9 @@
 // computed; nothing branches by row.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,12 +55,29 @@ enum class ExprOpcode : uint8_t {
   kMaskNotFalse,
 };
 
+// Ids of an instruction's arguments; -1 where there is none.
+class ExprArgs {
+ public:
+  ExprArgs(std::initializer_list<int> ids = {}) {  // NOLINT(google-explicit-constructor)
+    std::fill(std::copy(ids.begin(), ids.end(), ids_), end(), -1);
+  }
+  int& operator[](int i) { return ids_[i]; }
+  int operator[](int i) const { return ids_[i]; }
+  int* begin() { return ids_; }
+  int* end() { return ids_ + RowFunction::kMaxArgs; }
+  const int* begin() const { return ids_; }
+  const int* end() const { return ids_ + RowFunction::kMaxArgs; }
+
+ private:
+  int ids_[RowFunction::kMaxArgs];
+};
+
 struct ExprInstruction {
   ExprOpcode op;
   TypeId type;     // of the result
   TypeId operand;  // of the arguments, where the operation looks
   ScalarOp scalar_op = ScalarOp::kCount;
-  int args[3] = {-1, -1, -1};
+  ExprArgs args = {};
   int active = -1;       // the mask that errors obey; -1: every row
   bool is_read = false;  // kInput: by an instruction that looks at its values
   // The argument that is a TEXT column in a predicate whose others are constants: what holds of a
@@ -145,7 +164,8 @@ class ExprScratch {
   TextArena constants_;
   std::vector<Vector> values_;  // by instruction
   std::vector<Slot> slots_;
-  absl::flat_hash_map<size_t, CodeVerdicts> verdicts_;  // by instruction
+  absl::flat_hash_map<size_t, CodeVerdicts> verdicts_;       // by instruction
+  absl::flat_hash_map<size_t, std::shared_ptr<void>> kept_;  // RowCall::kept, by instruction
   // Constants are repeated as far as a block was long so far: most tables are shorter than a block
   // can be.
   struct Constant {

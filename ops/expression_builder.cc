@@ -160,7 +160,7 @@ bool ExprBuilder::HasKernel(ScalarOp op, TypeId operand) {
 ExprBuilder::Id ExprBuilder::Strict(ScalarOp op, TypeId operand, TypeId result,
                                     std::span<const Id> args, Id active) {
   ExprInstruction in{ExprOpcode::kStrict, result, operand, op};
-  std::copy(args.begin(), args.end(), in.args);
+  std::copy(args.begin(), args.end(), in.args.begin());
   in.active = active;
   in.kernel = Kernels().at(op, operand);
   return Add(in, CanRaise(op, operand));
@@ -194,7 +194,7 @@ ExprBuilder::Id ExprBuilder::Compare(ScalarOp op, Id a, Id b) {
 ExprBuilder::Id ExprBuilder::Rows(const RowFunction* function, std::span<const Id> args,
                                   Id active) {
   ExprInstruction in{ExprOpcode::kRows, function->result, function->args[0]};
-  std::copy(args.begin(), args.end(), in.args);
+  std::copy(args.begin(), args.end(), in.args.begin());
   in.active = active;
   in.rows = function;
   return Add(in, function->can_raise);
@@ -274,7 +274,7 @@ int TextArgument(const ExprInstruction& in, const std::vector<ExprInstruction>& 
   const bool by_rows = in.op == ExprOpcode::kRows && in.type == TypeId::kBool && !in.rows->nullable;
   if (!by_rows && !(IsCompare(in.op) && in.operand == TypeId::kText)) return -1;
   int text = -1;
-  for (int k = 0; k < 3 && in.args[k] >= 0; ++k) {
+  for (int k = 0; k < RowFunction::kMaxArgs && in.args[k] >= 0; ++k) {
     const ExprInstruction& arg = program[static_cast<size_t>(in.args[k])];
     if (arg.op == ExprOpcode::kConstant || arg.op == ExprOpcode::kParameter) continue;
     if (arg.op != ExprOpcode::kInput || arg.type != TypeId::kText || text >= 0) return -1;
@@ -305,7 +305,7 @@ CompiledExpr ExprBuilder::Build() && {
     for (int& arg : in.args) arg = arg < 0 ? -1 : renumbered[arg];
     if (in.active >= 0) in.active = renumbered[in.active];
     in.text_arg = TextArgument(in, result.program_);
-    for (int k = 0; k < 3; ++k) {
+    for (int k = 0; k < RowFunction::kMaxArgs; ++k) {
       if (in.args[k] >= 0 && LooksAt(in, k))
         result.program_[static_cast<size_t>(in.args[k])].is_read = true;
     }

@@ -101,7 +101,8 @@ absl::Status ExprRunner::RunRows(const ExprInstruction& in) {
   // The validity of a nullable function's result may be written over that of its arguments: a row
   // is read before.
   const uint8_t* counts = ErrorMask(in, out().valid);
-  ADJOIN_RETURN_IF_ERROR(in.rows->run({args, counts, n_, scratch_.text_, data(), own_valid()}));
+  ADJOIN_RETURN_IF_ERROR(
+      in.rows->run({args, counts, n_, scratch_.text_, data(), own_valid(), scratch_.kept_[id_]}));
   if (in.rows->nullable) out().valid = own_valid();
   return absl::OkStatus();
 }

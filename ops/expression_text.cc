@@ -104,14 +104,14 @@ absl::Status ExprRunner::RunCastFromText(const ExprInstruction& in) {
 
 absl::Status ExprRunner::FindVerdict(const ExprInstruction& in, std::string_view text,
                                      uint8_t* verdict) {
-  Vector args[3];
-  const Vector* each[3] = {};
-  for (int k = 0; k < 3 && in.args[k] >= 0; ++k) {
+  Vector args[RowFunction::kMaxArgs];
+  const Vector* each[RowFunction::kMaxArgs] = {};
+  for (int k = 0; k < RowFunction::kMaxArgs && in.args[k] >= 0; ++k) {
     args[k] = k == in.text_arg ? Vector{TypeId::kText, &text} : arg(in, k);
     each[k] = &args[k];
   }
   if (in.op == ExprOpcode::kRows)
-    return in.rows->run({each, nullptr, 1, scratch_.text_, verdict, nullptr});
+    return in.rows->run({each, nullptr, 1, scratch_.text_, verdict, nullptr, scratch_.kept_[id_]});
   CompareElements(in.op, args[0].as<std::string_view>(), args[1].as<std::string_view>(), 1,
                   verdict);
   return absl::OkStatus();
@@ -133,7 +133,7 @@ absl::Status ExprRunner::RunByCode(const ExprInstruction& in) {
     verdicts.dictionary = text.column->dictionary();
     verdicts.of.assign(static_cast<size_t>(verdicts.dictionary->size()), CodeVerdicts::kUnknown);
   }
-  out().valid = StrictValid(in, 3);
+  out().valid = StrictValid(in, RowFunction::kMaxArgs);
   // Elsewhere nothing may fail, and the code of a NULL may be any number.
   const uint8_t* const counts = ErrorMask(in, out().valid);
   auto* const z = static_cast<uint8_t*>(data());

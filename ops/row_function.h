@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -27,11 +28,14 @@ struct RowCall {
   BatchArena& text;  // holds text that is made
   void* out;         // elements of a Vector of the result's type
   uint8_t* valid;    // of a nullable function: where the result is not NULL; may be `active`
+  // What the function keeps from call to call of one place in an expression, on one thread; empty
+  // at first.
+  std::shared_ptr<void>& kept;
 };
 
 // NULL in, NULL out.
 struct RowFunction {
-  static constexpr int kMaxArgs = 3;
+  static constexpr int kMaxArgs = 7;
   TypeId result;
   int num_args;
   TypeId args[kMaxArgs];
@@ -144,6 +148,12 @@ absl::Status RunRows(const RowCall& call, F& f, std::index_sequence<I...>) {
 template <typename R, typename... A, typename F>
 absl::Status RunRows(const RowCall& call, F&& f) {
   return row_function_internal::RunRows<R, A...>(call, f, std::index_sequence_for<A...>());
+}
+// What is kept, made when there is nothing yet. A function asks for one type alone.
+template <typename T>
+T& Kept(const RowCall& call) {
+  if (call.kept == nullptr) call.kept = std::make_shared<T>();
+  return *static_cast<T*>(call.kept.get());
 }
 template <typename R, typename... A>
 constexpr RowFunction RowSignature(absl::Status (*run)(const RowCall&)) {

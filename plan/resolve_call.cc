@@ -381,7 +381,8 @@ absl::StatusOr<ExprRef> ResolveCall(std::string_view sql_name, std::vector<ExprR
   if (f == nullptr && is_operator) return NoOperator(sql_name, args);
   if (f == nullptr || internal || args.empty()) return NoFunction(sql_name, args);
   const int arity = ArityOf(name);
-  if (arity >= 0 && static_cast<int>(args.size()) != arity) return NoFunction(sql_name, args);
+  if (arity >= 0 && static_cast<int>(args.size()) != arity)
+    return is_operator ? NoOperator(sql_name, args) : NoFunction(sql_name, args);
   if (f->derivative_kind == DerivativeKind::kSelecting && name != "stop_gradient") {
     return ResolveSelecting(*f, std::move(args), weak_real);
   }

@@ -10,9 +10,12 @@
 #include "engine/decimal_functions.h"
 #include "engine/status.h"
 #include "ops/like.h"
+#include "ops/regular_expression.h"
 #include "ops/row_function.h"
 #include "ops/scan.h"
+#include "ops/similar_to.h"
 #include "ops/text_functions.h"
+#include "ops/to_char.h"
 #include "plan/compile_expr.h"
 
 namespace adjoin {
@@ -146,6 +149,36 @@ const ScalarFunction kFunctions[] = {
     Row("~~", kLike, true),
     Row("~~*", kIlike, true),
     Row<WithBackslash>("like_escape"),
+    Row("~", kRegexpMatches, true),
+    Row("~*", kRegexpMatchesIgnoringCase, true),
+    Row("!~", kRegexpDiffers, true),
+    Row("!~*", kRegexpDiffersIgnoringCase, true),
+    Row<SimilarToEscape>("similar_to_escape"),
+    Row<+[](BatchArena& a, Text p) { return SimilarToEscape(a, p, "\\"); }>("similar_to_escape"),
+    Row("regexp_like", kRegexpLike[0]),
+    Row("regexp_like", kRegexpLike[1]),
+    Row("regexp_count", kRegexpCount[0]),
+    Row("regexp_count", kRegexpCount[1]),
+    Row("regexp_count", kRegexpCount[2]),
+    Row("regexp_substr", kRegexpSubstr[0]),
+    Row("regexp_substr", kRegexpSubstr[1]),
+    Row("regexp_substr", kRegexpSubstr[2]),
+    Row("regexp_substr", kRegexpSubstr[3]),
+    Row("regexp_substr", kRegexpSubstr[4]),
+    Row("regexp_instr", kRegexpInstr[0]),
+    Row("regexp_instr", kRegexpInstr[1]),
+    Row("regexp_instr", kRegexpInstr[2]),
+    Row("regexp_instr", kRegexpInstr[3]),
+    Row("regexp_instr", kRegexpInstr[4]),
+    Row("regexp_instr", kRegexpInstr[5]),
+    Row("regexp_replace", kRegexpReplace[0]),
+    Row("regexp_replace", kRegexpReplace[1]),
+    Row("regexp_replace", kRegexpReplace[2]),
+    Row("regexp_replace", kRegexpReplace[3]),
+    Row("regexp_replace", kRegexpReplace[4]),
+    // Before those by positions: what is a quoted literal is a pattern.
+    Row("substring", kRegexpSubstring),
+    Row("substring", kSimilarSubstring),
     Row<text::Length>("length"),
     Row<text::Length>("char_length"),
     Row<text::Length>("character_length"),
@@ -206,6 +239,8 @@ const ScalarFunction kFunctions[] = {
     Row<TimestampOf>("timestamp"),
     Row<DateOf>("date"),
     Row<MakeDate>("make_date"),
+    Row<MakeTimestamp>("make_timestamp"),
+    Row<MakeInterval>("make_interval"),
     Row<Age>("age"),
     Row<+[](Date d) { return d.is_finite(); }>("isfinite"),
     Row<+[](Timestamp t) { return t.is_finite(); }>("isfinite"),
@@ -226,6 +261,8 @@ const ScalarFunction kFunctions[] = {
     Row("date_part", kExtract<Interval>),
     Row("date_trunc", kTruncate<Timestamp>),
     Row("date_trunc", kTruncate<Interval>),
+    Row("to_char", kTimestampToChar),
+    Row("to_char", kIntervalToChar),
     Row("+", kOfDecimals<decimal::QuickAdd, decimal::Add>, true),
     Row("-", kOfDecimals<decimal::QuickSubtract, decimal::Subtract>, true),
     Row("*", kOfDecimals<decimal::QuickMultiply, decimal::Multiply>, true),

@@ -30,13 +30,8 @@ constexpr std::string_view kLacking[] = {
     "now",
     "clock_timestamp",
     "statement_timestamp",
-    "regexp_replace",
     "regexp_matches",
     "regexp_match",
-    "regexp_count",
-    "regexp_like",
-    "regexp_substr",
-    "regexp_instr",
     "regexp_split_to_array",
     "regexp_split_to_table",
     "string_to_array",
@@ -45,12 +40,9 @@ constexpr std::string_view kLacking[] = {
     "encode",
     "decode",
     "quote_ident",
-    "make_interval",
-    "make_timestamp",
     "to_timestamp",
     "overlaps",
     "format",
-    "to_char",
     "to_number",
     "to_date",
     "generate_series",
@@ -83,10 +75,10 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
     ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, arg, context));
     args.push_back(std::move(value));
   }
-  const bool is_pattern =
-      args.size() > 1 && (args[1].unknown || args[1].expr->type == TypeId::kText);
-  if (is_pattern && name == "substring")
-    return state.NotSupported("substring by a regular expression", location);
+  if (name == "to_char" && !args.empty() && IsNumeric(args[0].expr->type))
+    return state.NotSupported("to_char of a number", location);
+  while (name == "make_interval" && args.size() < 7)  // what is left out is 0
+    args.push_back({ConstantExpr(Value::Int(0), TypeId::kInt32), false, location});
   // PostgreSQL prefers double precision for an argument whose type is open; text functions take
   // text.
   const bool all_open =

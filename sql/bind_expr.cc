@@ -308,7 +308,8 @@ absl::StatusOr<ExprRef> ResolveTyped(BindState& state, std::string_view name,
   for (const Typed& arg : args)
     types.push_back(arg.unknown ? std::nullopt : std::optional<TypeId>(arg.expr->type));
   const ScalarFunction* rows = FindRowFunction(name, types);
-  const bool textual = name == "||" || IsTextSpelling(name) ||
+  const bool is_match = name == "~" && args.size() == 2;  // beside the operator of bits
+  const bool textual = name == "||" || is_match || IsTextSpelling(name) ||
                        (IsRowFunction(name) && FindFunction(name) == nullptr);
   if (textual) known = TypeId::kText;
   std::vector<ExprRef> exprs;

@@ -107,9 +107,6 @@ absl::StatusOr<ExprRef> BindInfix(BindState& state, std::string_view name, const
   }
   ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, right, context));
   args.push_back(std::move(value));
-  const bool is_pattern = name == "~" || name == "~*" || name == "!~" || name == "!~*";
-  if (is_pattern && args.size() == 2)
-    return state.NotSupported("matching a regular expression", location);
   return ResolveTyped(state, name, std::move(args), location);
 }
 
@@ -150,7 +147,7 @@ absl::StatusOr<ExprRef> BindOperator(BindState& state, const Json& body, const C
   if (kind == "AEXPR_IN") return BindInList(state, body, context);
   if (kind.find("BETWEEN") != std::string::npos) return BindBetween(state, body, context, kind);
   if (kind == "AEXPR_LIKE" || kind == "AEXPR_ILIKE") return BindLike(state, name, body, context);
-  if (kind == "AEXPR_SIMILAR") return state.NotSupported("SIMILAR TO", location);
+  if (kind == "AEXPR_SIMILAR") return BindInfix(state, name, body, context);
   return state.NotSupported("ANY or ALL of an array", location);
 }
 

@@ -262,6 +262,7 @@ std::string SqlStateOfKind(const std::string& kind) {
       {"NullNotAllowed", "22004"},
       {"InvalidColumnReference", sqlstate::kInvalidColumnReference},
       {"InvalidEscape", sqlstate::kInvalidEscapeSequence},
+      {"InvalidRegularExpression", sqlstate::kInvalidRegularExpression},
       {"SubstringError", sqlstate::kSubstringError},
       {"ProgramLimit", sqlstate::kProgramLimitExceeded},
       {"CannotCoerce", sqlstate::kCannotCoerce},

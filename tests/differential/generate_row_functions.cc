@@ -7,12 +7,42 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
+// Regular expressions that take something of the tables' texts, in one way.
+const Texts kRegexps = {"'a'",           "'^a'",       "'b$'",  "'[^a-c]'",      "'\\w+'",
+                        "'(a|b)+'",      "'a?b*'",     "'\\s'", "'[[:upper:]]'", "'a.b'",
+                        "'^.{2,3}$'",    "'\\mb\\w*'", "''",    "'x*'",          "'(?i)A|\u20ac'",
+                        "'\\d+\\.?\\d*'"};
+
 }  // namespace
 
 Sql QueryGenerator::TextExpr(const Scope& scope, int depth) {
   const auto sub = [&] { return Expr(kText, scope, depth - 1); };
   const auto number = [&](int low, int high) { return std::to_string(choice_.Between(low, high)); };
-  switch (choice_.Below(15)) {
+  switch (choice_.Below(18)) {
+    case 17:
+      if (choice_.Chance(40)) {
+        return Node(
+            kText,
+            {"to_char(", Expr(kInterval, scope, depth - 1), ", ",
+             choice_.Of(Texts{"'HH24:MI:SS.US'", "'FMYYYY MM DDth HH'", "'DDD CC Q RM'"}), ")"});
+      }
+      return Node(kText,
+                  {"to_char(", Expr(kTimestamp, scope, depth - 1), ", ",
+                   choice_.Of(Texts{"'YYYY-MM-DD HH24:MI:SS.MS'", "'FMDay, DDth Month Y,YYY BC'",
+                                    "'IYYY-IW-ID DDD J'", "'Dy DY HH12 a.m. WW W Q CC RM'",
+                                    "'YY FMMM \"of\" US SSSS'"}),
+                   ")"});
+    case 15:
+      return Node(
+          kText,
+          {"regexp_replace(", sub(), ", ", choice_.Of(kRegexps), ", ",
+           choice_.Of(Texts{"''", "'<\\&>'", "'-'"}),
+           Optional({choice_.Of(Texts{", 'g'", ", 'i'", ", 2", ", 1, 2", ", 1, 0, 'i'"})}), ")"});
+    case 16:
+      if (choice_.Chance(50))
+        return Node(kText, {"substring(", sub(), " FROM ", choice_.Of(kRegexps), ")"});
+      return Node(kText, {"regexp_substr(", sub(), ", ", choice_.Of(kRegexps),
+                          Optional({choice_.Of(Texts{", 2", ", 1, 2", ", 1, 1, 'i'"})}), ")"});
     case 11:
       return Node(kText, {"overlay(", sub(), " PLACING ", sub(), " FROM ", number(1, 3),
                           Optional({" FOR ", number(-1, 3)}), ")"});
@@ -62,12 +92,24 @@ Sql QueryGenerator::TextExpr(const Scope& scope, int depth) {
 Sql QueryGenerator::TextMeasure(const Scope& scope, int depth) {
   const auto sub = [&] { return Expr(kText, scope, depth - 1); };
   if (choice_.Chance(30)) return Node(kInteger, {"strpos(", sub(), ", ", sub(), ")"});
+  if (choice_.Chance(25)) {
+    return Node(kInteger, {choice_.Chance(50) ? "regexp_count(" : "regexp_instr(", sub(), ", ",
+                           choice_.Of(kRegexps), Optional({", 2"}), ")"});
+  }
   return Node(kInteger, {choice_.Of(Texts{"length(", "octet_length(", "ascii("}), sub(), ")"});
 }
 
 Sql QueryGenerator::TextPredicate(const Scope& scope, int depth) {
   const auto sub = [&] { return Expr(kText, scope, depth - 1); };
   if (choice_.Chance(15)) return Node(kBoolean, {"starts_with(", sub(), ", ", sub(), ")"});
+  if (choice_.Chance(30)) {
+    return Node(kBoolean,
+                {sub(), choice_.Of(Texts{" ~ ", " ~* ", " !~ ", " !~* "}), choice_.Of(kRegexps)});
+  }
+  if (choice_.Chance(15)) {
+    return Node(kBoolean, {sub(), choice_.Chance(50) ? " SIMILAR TO " : " NOT SIMILAR TO ",
+                           choice_.Of(Texts{"'%(a|b)%'", "'_+'", "'a%'", "'[a-c]*'", "'.'"})});
+  }
   static const Texts kOperators = {" LIKE ", " NOT LIKE ", " ILIKE ", " NOT ILIKE "};
   static const Texts kPatterns = {"'%a%'", "'_'",     "'%'",   "'a%'", "'%_b'",     "''",
                                   "'__%'", "'%\\%%'", "'a%b'", "'B'",  "'%\u20ac%'"};
@@ -93,7 +135,10 @@ Sql QueryGenerator::DateExpr(const Scope& scope, int depth) {
 }
 
 Sql QueryGenerator::TimestampExpr(const Scope& scope, int depth) {
-  switch (choice_.Below(5)) {
+  switch (choice_.Below(6)) {
+    case 5:
+      return Node(kTimestamp, {"make_timestamp(2004, ", std::to_string(choice_.Between(1, 12)),
+                               ", 28, ", std::to_string(choice_.Between(0, 23)), ", 7, 8.25)"});
     case 2:
       return Node(
           kTimestamp,
