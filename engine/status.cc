@@ -33,6 +33,7 @@ constexpr CodeOfSqlState kCodes[] = {
     {sqlstate::kDuplicateTable, absl::StatusCode::kAlreadyExists},
     {sqlstate::kDuplicatePreparedStatement, absl::StatusCode::kAlreadyExists},
     {sqlstate::kUniqueViolation, absl::StatusCode::kAlreadyExists},
+    {sqlstate::kCheckViolation, absl::StatusCode::kFailedPrecondition},
     {sqlstate::kFeatureNotSupported, absl::StatusCode::kUnimplemented},
     {sqlstate::kNoDerivativeRule, absl::StatusCode::kUnimplemented},
     {sqlstate::kNumericOutOfRange, absl::StatusCode::kOutOfRange},

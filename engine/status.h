@@ -56,6 +56,7 @@ inline constexpr std::string_view kInvalidRowCountInLimit = "2201W";
 inline constexpr std::string_view kInvalidRowCountInOffset = "2201X";
 inline constexpr std::string_view kNotNullViolation = "23502";
 inline constexpr std::string_view kUniqueViolation = "23505";
+inline constexpr std::string_view kCheckViolation = "23514";
 inline constexpr std::string_view kActiveTransaction = "25001";
 inline constexpr std::string_view kInFailedTransaction = "25P02";
 inline constexpr std::string_view kUndefinedFile = "58P01";

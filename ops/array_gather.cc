@@ -1,7 +1,9 @@
 #include "ops/array_gather.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -72,13 +74,13 @@ class LineWalk {
 
 constexpr int64_t kTargets = 512;  // found at once: 4 KiB
 
-// Where [i, i + n) of a line point in the indexed array. The indices are the walk's arrays from
-// `first` on.
-void FindTargets(const RunState& state, const IndexedLoops& nest, const LineWalk& walk,
-                 size_t first, int64_t i, int64_t n, int64_t* targets) {
-  for (int64_t c = 0; c < n; ++c) targets[c] = (i + c) * nest.direct.back();
-  for (size_t k = 0; k < nest.indices.size(); ++k) {
-    const ArrayIndex& index = nest.indices[k];
+// Where [i, i + n) of a line point in the indexed array, cells of which are `direct` apart by the
+// line itself. The indices are the walk's arrays from `first` on.
+void FindTargets(const RunState& state, std::span<const ArrayIndex> indices, int64_t direct,
+                 const LineWalk& walk, size_t first, int64_t i, int64_t n, int64_t* targets) {
+  for (int64_t c = 0; c < n; ++c) targets[c] = (i + c) * direct;
+  for (size_t k = 0; k < indices.size(); ++k) {
+    const ArrayIndex& index = indices[k];
     const auto add = [&](auto zero) {
       using P = decltype(zero);
       const int64_t along = index.strides.back();
@@ -136,6 +138,16 @@ void AddRuns(const T* from, int64_t along, int64_t step, int64_t n, int64_t run,
   }
 }
 
+// Cells of two values, `along` apart: of each index both.
+template <typename T>
+void AddInTurn(const T* const* from, std::array<int64_t, 2> along, int64_t n, const int64_t* first,
+               const int64_t* second, T* out) {
+  for (int64_t t = 0; t < n; ++t) {
+    out[first[t]] += from[0][t * along[0]];
+    out[second[t]] += from[1][t * along[1]];
+  }
+}
+
 }  // namespace
 
 IndexedLoops::IndexedLoops(std::vector<int64_t> all_loops, std::vector<int64_t> direct_strides,
@@ -188,7 +200,7 @@ void GatherStep::Gather(const RunState& state, int64_t first, int64_t last) cons
   int64_t i = first % walk.length();
   while (first < last) {
     const int64_t n = std::min({walk.length() - i, last - first, kTargets});
-    FindTargets(state, nest_, walk, 1, i, n, targets);
+    FindTargets(state, nest_.indices, nest_.direct.back(), walk, 1, i, n, targets);
     const T* from = source + walk.offset(0);
     CopyRuns(from, targets, n, run, stride, to);
     to += n * run;
@@ -224,19 +236,31 @@ absl::Status GatherStep::Run(RunState& state) const {
   return absl::OkStatus();
 }
 
-ScatterStep::ScatterStep(TypeId type, std::vector<int64_t> loops, ArrayAddress value,
-                         std::vector<int64_t> value_strides, std::vector<int64_t> direct,
-                         std::vector<ArrayIndex> indices, ArrayAddress out, int64_t out_cells,
+namespace {
+
+std::vector<ArrayIndex> AllIndices(const std::vector<ScatterStep::Value>& values) {
+  std::vector<ArrayIndex> all;
+  for (const ScatterStep::Value& value : values)
+    all.insert(all.end(), value.indices.begin(), value.indices.end());
+  return all;
+}
+
+}  // namespace
+
+ScatterStep::ScatterStep(TypeId type, std::vector<int64_t> loops, std::vector<Value> values,
+                         std::vector<int64_t> direct, ArrayAddress out, int64_t out_cells,
                          std::string label)
     : type_(type),
-      nest_(std::move(loops), std::move(direct), std::move(indices)),
-      value_(value),
+      nest_(std::move(loops), std::move(direct), AllIndices(values)),
       out_(out),
-      value_strides_(std::move(value_strides)),
       out_cells_(out_cells),
       label_(std::move(label)) {
-  if (value_strides_.size() > nest_.loops.size()) value_run_stride_ = TakeLast(value_strides_);
-  value_strides_.resize(nest_.loops.size(), 0);
+  for (Value& value : values) {
+    Source source{value.address, std::move(value.strides), 0};
+    if (source.strides.size() > nest_.loops.size()) source.run_stride = TakeLast(source.strides);
+    source.strides.resize(nest_.loops.size(), 0);
+    sources_.push_back(std::move(source));
+  }
   const auto consider = [&](size_t loop, int64_t ranges) {
     if (ranges <= most_parts_) return;
     cut_ = loop;
@@ -251,7 +275,6 @@ ScatterStep::ScatterStep(TypeId type, std::vector<int64_t> loops, ArrayAddress v
 
 template <typename T>
 void ScatterStep::Scatter(const RunState& state, Range outermost, Range cut) const {
-  const T* value = reinterpret_cast<const T*>(value_.In(state));
   T* out = reinterpret_cast<T*>(out_.In(state));
   Extents loops(nest_.loops.begin(), nest_.loops.end());
   int64_t run = nest_.run;
@@ -262,17 +285,42 @@ void ScatterStep::Scatter(const RunState& state, Range outermost, Range cut) con
     return cut_ > 0 ? first + cut.first * (cuts_runs() ? run_stride : strides[cut_]) : first;
   };
   LineWalk walk(std::move(loops));
-  walk.Follow(value_strides_, start(value_strides_, value_run_stride_));
   walk.Follow(nest_.direct, start(nest_.direct, nest_.run_stride));
+  for (const Source& source : sources_)
+    walk.Follow(source.strides, start(source.strides, source.run_stride));
   for (const ArrayIndex& index : nest_.indices) walk.Follow(index.strides, start(index.strides, 0));
-  const int64_t stride = nest_.run_stride, step = value_run_stride_, along = value_strides_.back();
-  int64_t targets[kTargets];
+  const size_t sources = sources_.size(), each = nest_.indices.size() / sources;
+  const std::span<const ArrayIndex> indices = nest_.indices;
+  const bool in_turn =
+      sources > 1 && std::any_of(indices.begin(), indices.end(),
+                                 [](const auto& i) { return i.strides.back() != 0; });
+  int64_t targets[2][kTargets];
   for (int64_t left = walk.lines(); left > 0; --left, walk.Next()) {
     for (int64_t i = 0; i < walk.length(); i += kTargets) {
-      const int64_t n = std::min(walk.length() - i, kTargets);
-      FindTargets(state, nest_, walk, 2, i, n, targets);
-      const T* from = value + walk.offset(0) + i * along;
-      AddRuns(from, along, step, n, run, targets, stride, out + walk.offset(1));
+      const int64_t n = std::min(walk.length() - i, kTargets), step = in_turn ? 1 : n;
+      for (size_t s = 0; s < sources; ++s) {
+        FindTargets(state, indices.subspan(s * each, each), nest_.direct.back(), walk,
+                    1 + sources + s * each, i, n, targets[s]);
+      }
+      if (in_turn && run == 1) {
+        const T* from[2];
+        for (size_t s = 0; s < 2; ++s)
+          from[s] = reinterpret_cast<const T*>(sources_[s].address.In(state)) + walk.offset(1 + s) +
+                    i * sources_[s].strides.back();
+        AddInTurn(from, {sources_[0].strides.back(), sources_[1].strides.back()}, n, targets[0],
+                  targets[1], out + walk.offset(0));
+        continue;
+      }
+      for (int64_t t = 0; t < n; t += step) {
+        for (size_t s = 0; s < sources; ++s) {
+          const Source& source = sources_[s];
+          const int64_t along = source.strides.back();
+          const T* from = reinterpret_cast<const T*>(source.address.In(state)) +
+                          walk.offset(1 + s) + (i + t) * along;
+          AddRuns(from, along, source.run_stride, step, run, targets[s] + t, nest_.run_stride,
+                  out + walk.offset(0));
+        }
+      }
     }
   }
 }

@@ -65,13 +65,19 @@ class GatherStep final : public Step {
 // in the loops' order. A loop with a direct stride is an axis of out of its own: parts have ranges
 // of one, so that each cell has the same sum however many they are. One part where there is none:
 // each would have to read all positions to find its own. Tiles are ranges of the outermost loop,
-// which has no direct stride then: tile after tile is the loops' order.
+// which has no direct stride then: tile after tile is the loops' order. Of two values with
+// positions of their own, each index of the loop that positions vary along adds the first's cells,
+// then the second's.
 class ScatterStep final : public Step {
  public:
-  ScatterStep(TypeId type, std::vector<int64_t> loops, ArrayAddress value,
-              std::vector<int64_t> value_strides, std::vector<int64_t> direct,
-              std::vector<ArrayIndex> indices, ArrayAddress out, int64_t out_cells,
-              std::string label);
+  struct Value {
+    ArrayAddress address;
+    std::vector<int64_t> strides;  // over the loops
+    std::vector<ArrayIndex> indices;
+  };
+  // `values`: one or two, their indices along the same loops.
+  ScatterStep(TypeId type, std::vector<int64_t> loops, std::vector<Value> values,
+              std::vector<int64_t> direct, ArrayAddress out, int64_t out_cells, std::string label);
   absl::Status Run(RunState& state) const override;
   void RunTile(RunState& state, int64_t first, int64_t last) const override;
   std::string Describe() const override { return label_; }
@@ -89,11 +95,16 @@ class ScatterStep final : public Step {
   bool cuts_runs() const { return cut_ == nest_.loops.size(); }
   int64_t cut_extent() const { return cuts_runs() ? nest_.run : nest_.loops[cut_]; }
 
+  struct Source {
+    ArrayAddress address;
+    std::vector<int64_t> strides;  // over nest_.loops
+    int64_t run_stride = 0;
+  };
+
   TypeId type_;
-  IndexedLoops nest_;
-  ArrayAddress value_, out_;
-  std::vector<int64_t> value_strides_;  // over nest_.loops
-  int64_t value_run_stride_ = 0;
+  std::vector<Source> sources_;
+  IndexedLoops nest_;  // with the indices of all sources, in their order
+  ArrayAddress out_;
   int64_t out_cells_;
   std::string label_;
   size_t cut_ = 0;  // the loop that parts have ranges of; past the last: the runs, after all loops

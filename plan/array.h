@@ -45,7 +45,9 @@ enum class ArrayOp : uint8_t {
   kGather,    // operand 0 at the positions of operands 1..: its axis `indexed[j]` takes operand j+1
               // minus origins[j]
   kScatter,   // adds operand 0's cells into zeros: output axis a comes from iteration axis
-              // `kept[a]`, or from operand -kept[a] minus origins[-kept[a]-1]
+              // `kept[a]`, or from operand -kept[a] minus origins[-kept[a]-1]. Twice as many
+              // operands: another value and its positions, each of whose cells is added after that
+              // of the first (array_pairs.h)
   kSlice,     // operand 0 from `origins` on, without the axes that it runs along none with: a view
 };
 enum class ReduceOp : uint8_t { kSum, kMax, kMin, kAny, kAll };

@@ -31,6 +31,9 @@ std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape);
 inline constexpr int kTranscendental = 12;
 int AdditionsOf(ScalarOp op);
 
+// Of an array's own operation over its whole space.
+StepWork WorkOfNode(const ArrayGraph& graph, int id);
+
 class ArrayCompiler {
  public:
   ArrayCompiler(const ArrayGraph& graph, const std::vector<int>& roots, size_t outputs,
@@ -162,7 +165,7 @@ class ArrayCompiler {
 
   // The share of a mask's cells that a staircase keeps; 1 where it is none.
   double KeptBy(const ArrayOperand& mask) const;
-  // Of an array's own operation over its space, whoever runs it.
+  // Of an array's own operation over what masks leave of its space, whoever runs it.
   StepWork OwnWork(int id) const;
   // What computing a stored array takes cell by cell, with what is computed inside it. `seen`: what
   // the step has computed already.
@@ -258,7 +261,8 @@ class ArrayCompiler {
   std::vector<ContractStep::Product> ProductsOf(const Pending& p);  // in their order
   std::unique_ptr<Step> BuildContract(const Pending& p, const ArrayNode& n,
                                       const std::string& shape);
-  std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t rank,
+  // Of the operands from `first` on.
+  std::vector<ArrayIndex> BuildIndices(const ArrayNode& n, size_t first, size_t rank,
                                        const std::vector<int64_t>& strides);
   std::unique_ptr<Step> BuildGather(const Pending& p, const ArrayNode& n, const std::string& shape);
   std::unique_ptr<Step> BuildScatter(const Pending& p, const ArrayNode& n,

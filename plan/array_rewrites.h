@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plan/array.h"
+#include "plan/array_steps.h"
 
 namespace adjoin {
 
@@ -13,6 +14,14 @@ struct RewrittenArrays {
   ArrayGraph graph;
   std::vector<int> ids;  // by array of the old graph that its roots reach: the array that it is
 };
+
+// The arrays of a graph, where they have been rewritten; else the graph's own.
+const ArrayGraph& GraphOf(const std::optional<RewrittenArrays>& rewritten, const ArrayGraph& graph);
+// The roots as they are there.
+std::vector<int> Renumbered(const std::optional<RewrittenArrays>& rewritten,
+                            std::vector<int> roots);
+// Gives the program's views the numbers that arrays had before.
+void NumberBack(const std::optional<RewrittenArrays>& rewritten, ArrayProgram& program);
 
 // Of what is gathered (GatheredAxes): sums over an axis of a few indices, of arithmetic alone,
 // become that many terms added up, which are computed where the sum is read; and sums over all axes

@@ -345,11 +345,11 @@ std::unique_ptr<Step> ArrayCompiler::BuildContract(const Pending& p, const Array
       std::move(stairs), p.tiled, Label(kind, shape, p));
 }
 
-std::vector<ArrayIndex> ArrayCompiler::BuildIndices(const ArrayNode& n, size_t rank,
+std::vector<ArrayIndex> ArrayCompiler::BuildIndices(const ArrayNode& n, size_t first, size_t rank,
                                                     const std::vector<int64_t>& strides) {
   std::vector<ArrayIndex> out;
-  for (size_t j = 0; j + 1 < n.operands.size(); ++j) {
-    const ArrayOperand& o = n.operands[j + 1];
+  for (size_t j = 0; j < n.origins.size(); ++j) {
+    const ArrayOperand& o = n.operands[first + j];
     out.push_back(
         {AddressOf(o.array), graph_.node(o.array).type, Along(o, rank), n.origins[j], strides[j]});
   }
@@ -363,7 +363,7 @@ std::unique_ptr<Step> ArrayCompiler::BuildGather(const Pending& p, const ArrayNo
   for (int axis : n.indexed) strides.push_back(source[static_cast<size_t>(axis)]);
   return std::make_unique<GatherStep>(n.type, n.shape, AddressOf(n.operands[0].array),
                                       Along(n.operands[0], n.shape.size()),
-                                      BuildIndices(n, n.shape.size(), strides), AddressOf(p.id),
+                                      BuildIndices(n, 1, n.shape.size(), strides), AddressOf(p.id),
                                       TiledExtent(p, n.shape), Label("Gather", shape, p));
 }
 
@@ -378,39 +378,15 @@ std::unique_ptr<Step> ArrayCompiler::BuildScatter(const Pending& p, const ArrayN
       strides[static_cast<size_t>(-n.kept[a] - 1)] += out[a];
     }
   }
-  return std::make_unique<ScatterStep>(n.type, n.space, AddressOf(n.operands[0].array),
-                                       Along(n.operands[0], n.space.size()), direct,
-                                       BuildIndices(n, n.space.size(), strides), AddressOf(p.id),
+  std::vector<ScatterStep::Value> values;
+  const size_t each = 1 + n.origins.size();
+  for (size_t first = 0; first < n.operands.size(); first += each) {
+    values.push_back({AddressOf(n.operands[first].array), Along(n.operands[first], n.space.size()),
+                      BuildIndices(n, first + 1, n.space.size(), strides)});
+  }
+  return std::make_unique<ScatterStep>(n.type, n.space, std::move(values), direct, AddressOf(p.id),
                                        CellsOf(n.shape), Label("Scatter", shape, p));
 }
-
-namespace {
-
-// The arrays of a graph, where they have been rewritten; else the graph's own.
-const ArrayGraph& GraphOf(const std::optional<RewrittenArrays>& rewritten,
-                          const ArrayGraph& graph) {
-  return rewritten ? rewritten->graph : graph;
-}
-
-std::vector<int> Renumbered(const std::optional<RewrittenArrays>& rewritten,
-                            std::vector<int> roots) {
-  if (!rewritten) return roots;
-  for (int& root : roots) root = rewritten->ids[static_cast<size_t>(root)];
-  return roots;
-}
-
-// Views by the numbers that arrays had before.
-void NumberBack(const std::optional<RewrittenArrays>& rewritten, ArrayProgram& program) {
-  if (!rewritten) return;
-  absl::flat_hash_map<int, ArrayView> views;
-  for (size_t id = 0; id < rewritten->ids.size(); ++id) {
-    const auto view = program.views.find(rewritten->ids[id]);
-    if (view != program.views.end()) views.emplace(static_cast<int>(id), view->second);
-  }
-  program.views = std::move(views);
-}
-
-}  // namespace
 
 ArrayProgram CompileArrays(const ArrayGraph& graph, const std::vector<int>& roots, size_t outputs,
                            const PlanOptions& options, int first_step) {

@@ -29,9 +29,9 @@ double ArrayCompiler::KeptBy(const ArrayOperand& mask) const {
   return kept / std::max(1.0, Cells(graph_.node(mask.array).shape));
 }
 
-StepWork ArrayCompiler::OwnWork(int id) const {
-  const ArrayNode& n = graph_.node(id);
-  const double width = Width(graph_, n);
+StepWork WorkOfNode(const ArrayGraph& graph, int id) {
+  const ArrayNode& n = graph.node(id);
+  const double width = Width(graph, n);
   StepWork work;
   work.cells = Cells(n.shape);
   switch (n.op) {
@@ -48,22 +48,29 @@ StepWork ArrayCompiler::OwnWork(int id) const {
       work.cells = Cells(n.space);
       work.additions = work.cells * width;
       break;
-    case ArrayOp::kContract: {
+    case ArrayOp::kContract:
       work.cells = Cells(n.space);
-      const ArrayOperand& read = read_cells_[static_cast<size_t>(id)];
-      work.flops = 2 * work.cells * std::min(KeptBy(n.stairs), KeptBy(read));
+      work.flops = 2 * work.cells;
       work.is_real = n.type == TypeId::kFloat32;
       break;
-    }
     case ArrayOp::kScatter:
       work.cells = Cells(n.space);
-      work.positions = work.cells;
+      work.positions = work.cells * static_cast<double>(n.operands.size() / (1 + n.origins.size()));
       break;
     case ArrayOp::kGather:
       work.positions = work.cells;
       break;
     default:
       break;
+  }
+  return work;
+}
+
+StepWork ArrayCompiler::OwnWork(int id) const {
+  StepWork work = WorkOfNode(graph_, id);
+  if (work.flops > 0) {
+    const ArrayOperand& read = read_cells_[static_cast<size_t>(id)];
+    work.flops *= std::min(KeptBy(graph_.node(id).stairs), KeptBy(read));
   }
   return work;
 }

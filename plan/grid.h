@@ -80,8 +80,12 @@ bool MakesBoxes(const std::vector<NodeRef>& roots);
 class GridLowering {
  public:
   GridLowering(ArrayGraph& graph, const TablesById& tables, GridSources sources,
-               std::shared_ptr<MemoryBudget> budget)
-      : graph_(graph), tables_(tables), sources_(sources), budget_(std::move(budget)) {}
+               std::shared_ptr<MemoryBudget> budget, ColumnCache* cache)
+      : graph_(graph),
+        tables_(tables),
+        sources_(sources),
+        budget_(std::move(budget)),
+        cache_(cache) {}
 
   // The relation, or null where the operator or its inputs need the Rows layout. REQUIRES: inputs
   // were lowered before.
@@ -94,6 +98,8 @@ class GridLowering {
   const std::vector<Guard>& guards() const { return guards_; }
   const std::vector<GuardState>& guard_states() const { return guard_states_; }
   int contractions() const { return contractions_; }
+  // The guard's number, the same for an equal one; -1 where it does not hold.
+  int AddGuard(Guard guard);
 
   // The column as an array, whatever its kind; none for kNone.
   AxisArray ToArray(const GridRelation& r, const GridColumn& column);
@@ -197,8 +203,6 @@ class GridLowering {
   GridRelation ScanColumns(uint64_t id, const Table& table, std::vector<int64_t> extents);
   GridRelation ScanRows(uint64_t id, const Table& table);
   std::optional<GridRelation> ScanBox(uint64_t id, const Table& table);
-  // The guard's number, the same for an equal one; -1 where it does not hold.
-  int AddGuard(Guard guard);
   AxisArray ComputedInput(int guard, TypeId type, std::vector<int64_t> shape,
                           std::vector<int> axes);
 
@@ -225,6 +229,7 @@ class GridLowering {
   const TablesById& tables_;
   const GridSources sources_;
   const std::shared_ptr<MemoryBudget> budget_;
+  ColumnCache* const cache_;
   bool has_keyed_tables_ = false, has_series_ = false;
   absl::flat_hash_map<int, ZeroOutside> zero_outside_;  // by array
   absl::flat_hash_map<const Node*, std::optional<GridRelation>> relations_;

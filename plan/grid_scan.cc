@@ -34,7 +34,7 @@ int GridLowering::AddGuard(Guard guard) {
   const auto at = std::find(guards_.begin(), guards_.end(), guard);
   if (at != guards_.end()) return static_cast<int>(at - guards_.begin());
   GuardState state;
-  if (!Holds(guard, tables_, state, budget_)) return -1;
+  if (!Holds(guard, tables_, state, budget_, cache_)) return -1;
   guards_.push_back(std::move(guard));
   guard_states_.push_back(std::move(state));
   return static_cast<int>(guards_.size()) - 1;

@@ -48,6 +48,8 @@ bool AllRead(const Guard& guard, const TablesById& tables, F f) {
   }
   const Table* table = Find(tables, guard.table_id);
   if (table == nullptr) return false;
+  if (guard.kind == Kind::kPairs)
+    return f(table->column(guard.pairs.first)) && f(table->column(guard.pairs.second));
   if (guard.kind != Kind::kInRange && guard.kind != Kind::kCovers) {
     for (int d : table->schema().dims) {
       if (!f(table->column(d))) return false;
@@ -183,7 +185,7 @@ ColumnRef ComputePositions(const Guard& guard, const TablesById& tables,
 
 // Looks at the columns.
 bool Check(const Guard& guard, const TablesById& tables, ColumnRef& computed,
-           const std::shared_ptr<MemoryBudget>& budget) {
+           const std::shared_ptr<MemoryBudget>& budget, ColumnCache* cache) {
   if (guard.kind == Kind::kPositions) {
     computed = ComputePositions(guard, tables, budget);
     return computed != nullptr;
@@ -200,6 +202,17 @@ bool Check(const Guard& guard, const TablesById& tables, ColumnRef& computed,
       const auto shape = LabelledShape(table.DimColumns(), table.num_rows());
       return shape.has_value() && *shape == guard.shape;
     }
+    case Kind::kPairs: {
+      const Guard::Pairs& p = guard.pairs;
+      const auto list = PairList::Of(table.column(p.first), table.column(p.second), guard.low,
+                                     guard.high, budget, cache);
+      if (list == nullptr || !list->is_symmetric() || list->length() != p.length ||
+          list->keeps_order() != p.keeps_order) {
+        return false;
+      }
+      computed = list->part(p.part);
+      return true;
+    }
     default:
       computed = ComputeCells(guard, table, budget);
       return computed != nullptr;
@@ -209,7 +222,7 @@ bool Check(const Guard& guard, const TablesById& tables, ColumnRef& computed,
 }  // namespace
 
 bool Holds(const Guard& guard, const TablesById& tables, GuardState& state,
-           const std::shared_ptr<MemoryBudget>& budget) {
+           const std::shared_ptr<MemoryBudget>& budget, ColumnCache* cache) {
   if (guard.kind < Kind::kInRange) {
     const Table* table = Find(tables, guard.table_id);
     if (table == nullptr) return false;
@@ -228,7 +241,7 @@ bool Holds(const Guard& guard, const TablesById& tables, GuardState& state,
     now.seen.push_back(column);
     return true;
   });
-  if (!readable || !Check(guard, tables, now.computed, budget)) return false;
+  if (!readable || !Check(guard, tables, now.computed, budget, cache)) return false;
   state = std::move(now);
   return true;
 }

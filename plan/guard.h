@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "engine/table.h"
+#include "plan/pair_list.h"
 
 namespace adjoin {
 
@@ -38,12 +39,20 @@ struct Guard {
                // order
     kDense,    // the column by cell of that box, zero where no row is; it has no NULLs
     kPositions,  // BIGINT by value of `keys`: where `labels` has it, which it does
+    kPairs,      // a part of the PairList of `pairs`, values in [low, high), which is symmetric
   } kind;
   uint64_t table_id = 0;
   int column = -1;
   GridShape shape = {};
   int64_t low = 0, high = 0;            // kInRange, kCovers: every value in [low, high), none NULL
   ColumnValues keys = {}, labels = {};  // kPositions
+  struct Pairs {
+    int first = -1, second = -1;  // columns
+    int64_t length = 0;
+    bool keeps_order = false;
+    PairList::Part part = PairList::Part::kRow;
+    friend bool operator==(const Pairs&, const Pairs&) = default;
+  } pairs = {};
   friend bool operator==(const Guard&, const Guard&) = default;
 };
 
@@ -55,9 +64,10 @@ struct GuardState {
 
 // Whether the guard holds. One that reads all rows looks at them again only where a column is
 // another than in `state`, which then changes; otherwise nothing is allocated. What it computes is
-// charged to `budget`, and where that is short it does not hold.
+// charged to `budget`, and where that is short it does not hold. `cache` (may be null) has what
+// other programs found.
 bool Holds(const Guard& guard, const TablesById& tables, GuardState& state,
-           const std::shared_ptr<MemoryBudget>& budget);
+           const std::shared_ptr<MemoryBudget>& budget, ColumnCache* cache);
 
 // The grid that the rows are in its order if TEXT dims count their distinct values, in the order in
 // which they come: origins of such are 0. None where they are no grid even so. REQUIRES: no two

@@ -10,6 +10,8 @@
 #include "engine/status.h"
 #include "ops/grid_rows.h"
 #include "plan/array_epilogues.h"
+#include "plan/array_pairs.h"
+#include "plan/array_rewrites.h"
 #include "plan/array_steps.h"
 #include "plan/grid.h"
 #include "plan/program_impl.h"
@@ -55,11 +57,12 @@ namespace {
 class Builder {
  public:
   Builder(const Statement& statement, const TablesById& tables, const PlanOptions& options,
-          const std::shared_ptr<MemoryBudget>& budget, Program::Impl& program)
+          const std::shared_ptr<MemoryBudget>& budget, ColumnCache* cache, Program::Impl& program)
       : statement_(statement),
         tables_(tables),
         options_(options),
         budget_(budget),
+        cache_(cache),
         program_(program) {}
 
   absl::Status Build();
@@ -76,6 +79,7 @@ class Builder {
   std::vector<int> ResultArrays() const;
   std::vector<int> ArrayRoots() const;
   std::vector<NodeRef> WithSparseProducts(std::vector<NodeRef> roots);
+  absl::StatusOr<SharedPairs> SharePairsOf(const std::vector<NodeRef>& roots);
   std::unique_ptr<Step> MaterializeStep(const Provided& p, const ArrayProgram& arrays);
   int DenseCopy(const GridRelation& r, const AxisArray& a);
 
@@ -83,6 +87,7 @@ class Builder {
   const TablesById& tables_;
   const PlanOptions& options_;
   const std::shared_ptr<MemoryBudget>& budget_;
+  ColumnCache* const cache_;
   Program::Impl& program_;
   ArrayGraph graph_;
   std::optional<GridLowering> grid_;
@@ -97,7 +102,7 @@ class Builder {
 
 void Builder::LowerGrids(const std::vector<NodeRef>& roots, GridSources sources) {
   graph_ = ArrayGraph(options_.share);
-  grid_.emplace(graph_, tables_, sources, budget_);
+  grid_.emplace(graph_, tables_, sources, budget_, cache_);
   if (!options_.grid) return;
   for (const NodeRef& node : TopologicalOrder(roots)) grid_->Lower(node);
 }
@@ -282,6 +287,18 @@ std::unique_ptr<Step> Builder::MaterializeStep(const Provided& p, const ArrayPro
       absl::StrCat("GridRows -> slot ", p.slot, "  ", DescribeOperator(*p.node)));
 }
 
+absl::StatusOr<SharedPairs> Builder::SharePairsOf(const std::vector<NodeRef>& roots) {
+  const auto name_of = [&](uint64_t table_id) {
+    for (const NodeRef& node : TopologicalOrder(roots)) {
+      const auto* scan = std::get_if<Scan>(&node->op);
+      if (scan != nullptr && scan->table_id == table_id) return scan->table;
+    }
+    return std::string();
+  };
+  const auto add_guard = [this](Guard guard) { return grid_->AddGuard(std::move(guard)); };
+  return SharePairs(graph_, ArrayRoots(), options_, {tables_, name_of, add_guard, budget_, cache_});
+}
+
 absl::Status Builder::Build() {
   std::vector<NodeRef> roots;
   for (const Statement::Output& output : statement_.outputs) roots.push_back(output.plan);
@@ -304,7 +321,12 @@ absl::Status Builder::Build() {
   }
   size_t outputs = results.size();
   for (const auto& update : update_arrays_) outputs += update.size();
-  ArrayProgram arrays = CompileArrays(graph_, ArrayRoots(), outputs, options_, 0);
+  ADJOIN_ASSIGN_OR_RETURN(SharedPairs pairs, SharePairsOf(roots));
+  ArrayProgram arrays =
+      CompileArrays(GraphOf(pairs.rewritten, graph_), Renumbered(pairs.rewritten, ArrayRoots()),
+                    outputs, options_, 0);
+  NumberBack(pairs.rewritten, arrays);
+  for (RuleReport& report : pairs.reports) arrays.rules.push_back(std::move(report));
   program_.steps = std::move(arrays.steps);
   program_.once = std::move(arrays.once);
   program_.tilings = std::move(arrays.tilings);
@@ -398,14 +420,14 @@ Program::~Program() = default;
 
 absl::StatusOr<std::unique_ptr<Program>> Program::Compile(
     const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables,
-    const PlanOptions& options, const std::shared_ptr<MemoryBudget>& budget) {
+    const PlanOptions& options, const std::shared_ptr<MemoryBudget>& budget, ColumnCache* cache) {
   const auto start = std::chrono::steady_clock::now();
   auto impl = std::make_unique<Impl>();
   for (const Statement::Output& output : statement.outputs) {
     impl->plans.push_back(output.plan);
     impl->sinks.push_back(output.sink);
   }
-  ADJOIN_RETURN_IF_ERROR(Builder(statement, tables, options, budget, *impl).Build());
+  ADJOIN_RETURN_IF_ERROR(Builder(statement, tables, options, budget, cache, *impl).Build());
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
   impl->stats.plan_ms = elapsed.count();
@@ -413,9 +435,9 @@ absl::StatusOr<std::unique_ptr<Program>> Program::Compile(
 }
 
 bool Program::Fits(const absl::flat_hash_map<uint64_t, TableRef>& tables,
-                   const std::shared_ptr<MemoryBudget>& budget) const {
+                   const std::shared_ptr<MemoryBudget>& budget, ColumnCache* cache) const {
   for (size_t g = 0; g < impl_->guards.size(); ++g) {
-    if (!Holds(impl_->guards[g], tables, impl_->guarded[g], budget)) return false;
+    if (!Holds(impl_->guards[g], tables, impl_->guarded[g], budget, cache)) return false;
   }
   return true;
 }

@@ -31,6 +31,8 @@ struct PlanOptions {
   RuleUse sparse = RuleUse::kOn;      // joins + SUM(product) of Rows as sparse products
   RuleUse stack = RuleUse::kOn;       // steps of one shape become one
   RuleUse stage = RuleUse::kOn;       // independent steps run side by side
+  // Of lists of pairs that hold both orders one is computed; kForce: those that do not are errors.
+  RuleUse pairs = RuleUse::kOn;
   int64_t work_mem =
       int64_t{256} << 20;  // bytes a stored intermediate may take before it is recomputed instead
   // Rows a batch (tests use 3). Queries of TPC-H at scale factor 1 took 0.81 to 0.95 of their time
@@ -69,14 +71,16 @@ class Program {
  public:
   // Compiles for tables as they are in `tables` (by catalog id). Which layout, keys and extents
   // they have is assumed; Fits says whether other tables still match, and computes for them what
-  // the program keeps of their keys, charged to `budget`.
+  // the program keeps of their keys, charged to `budget`; `cache` (may be null) has what others
+  // found out about them. 23514: a list of pairs that options.pairs declares is not symmetric.
   static absl::StatusOr<std::unique_ptr<Program>> Compile(
       const Statement& statement, const absl::flat_hash_map<uint64_t, TableRef>& tables,
-      const PlanOptions& options, const std::shared_ptr<MemoryBudget>& budget);
+      const PlanOptions& options, const std::shared_ptr<MemoryBudget>& budget,
+      ColumnCache* cache = nullptr);
   ~Program();
 
   bool Fits(const absl::flat_hash_map<uint64_t, TableRef>& tables,
-            const std::shared_ptr<MemoryBudget>& budget) const;
+            const std::shared_ptr<MemoryBudget>& budget, ColumnCache* cache = nullptr) const;
   // Runs on state.tables. On error nothing has happened. One run of one Program at a time.
   absl::StatusOr<ProgramResult> Run(RunState& state);
   // The fast path of a training step: every output is an UpdateSink of whole value columns, and

@@ -42,8 +42,8 @@ absl::StatusOr<Session::Result> Session::Run(const Explain& s, const std::string
     ADJOIN_RETURN_IF_ERROR(status);
   } else {
     PrepareState(*planned);
-    const absl::Status status =
-        planned->Prepare(transaction_.State(), settings_, database_->budget());
+    const absl::Status status = planned->Prepare(transaction_.State(), settings_,
+                                                 database_->budget(), &database_->column_cache());
     planned->ReleaseTables();
     ADJOIN_RETURN_IF_ERROR(status);
   }

@@ -246,7 +246,8 @@ bool PlannedStatement::Refresh(const CatalogState& catalog) {
 }
 
 absl::Status PlannedStatement::Prepare(const CatalogState& catalog, const Settings& settings,
-                                       const std::shared_ptr<MemoryBudget>& budget) {
+                                       const std::shared_ptr<MemoryBudget>& budget,
+                                       ColumnCache* cache) {
   const auto start = std::chrono::steady_clock::now();
   bool planned = false;
   if (!IsCurrent(catalog, settings) || !Refresh(catalog) || !OrdersHold()) {
@@ -256,11 +257,12 @@ absl::Status PlannedStatement::Prepare(const CatalogState& catalog, const Settin
   }
   PlanOptions options = settings.plan;
   if (budget->limit() <= too_little_for_sparse_) options.sparse = RuleUse::kOff;
-  if (program_ == nullptr || !(options_ == options) || !program_->Fits(state_.tables, budget)) {
+  if (program_ == nullptr || !(options_ == options) ||
+      !program_->Fits(state_.tables, budget, cache)) {
     program_.reset();
     options_ = options;
     ADJOIN_ASSIGN_OR_RETURN(program_,
-                            Program::Compile(statement_, state_.tables, options_, budget));
+                            Program::Compile(statement_, state_.tables, options_, budget, cache));
     planned = true;
   }
   if (planned) {

@@ -53,7 +53,7 @@ class PlannedStatement {
   // `catalog` (and bound tables), and compiles where the program does not fit them. Allocates
   // nothing when nothing has changed. Errors: those of binding and planning.
   absl::Status Prepare(const CatalogState& catalog, const Settings& settings,
-                       const std::shared_ptr<MemoryBudget>& budget);
+                       const std::shared_ptr<MemoryBudget>& budget, ColumnCache* cache);
   // What to do about a run that had no room below `memory_limit`, where others than it can go to
   // files: sparse products cannot, and are joins from the next Prepare on, until the limit is
   // raised. False: there are none.

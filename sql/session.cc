@@ -136,7 +136,8 @@ absl::StatusOr<std::unique_ptr<PlannedStatement>> Session::Prepare(std::string_v
   auto planned =
       std::make_unique<PlannedStatement>(std::move(statement.tree), std::move(statement.text));
   const absl::StatusOr<Result> result = AsStatement([&]() -> absl::StatusOr<Result> {
-    absl::Status status = planned->Prepare(transaction_.State(), settings_, database_->budget());
+    absl::Status status = planned->Prepare(transaction_.State(), settings_, database_->budget(),
+                                           &database_->column_cache());
     planned->ReleaseTables();
     if (!status.ok()) return status;
     return Result();
@@ -188,7 +189,8 @@ absl::StatusOr<Session::Result> Session::RunWithTables(PlannedStatement& planned
   }
   const bool writes = planned.writes();
   if (writes) ADJOIN_RETURN_IF_ERROR(transaction_.Lock(control_, settings_.lock_timeout_ms));
-  ADJOIN_RETURN_IF_ERROR(planned.Prepare(transaction_.State(), settings_, database_->budget()));
+  ADJOIN_RETURN_IF_ERROR(planned.Prepare(transaction_.State(), settings_, database_->budget(),
+                                         &database_->column_cache()));
   if (trace_ != nullptr) return RunTraced(planned, start);
   return RunProgram(planned);
 }
@@ -219,7 +221,8 @@ absl::StatusOr<Session::Result> Session::RunProgram(PlannedStatement& planned) {
   const std::shared_ptr<MemoryBudget>& budget = database_->budget();
   if (IsOutOfMemory(result.status()) && planned.state().spill->enabled() &&
       planned.DropSparseProducts(budget->limit())) {
-    ADJOIN_RETURN_IF_ERROR(planned.Prepare(transaction_.State(), settings_, budget));
+    ADJOIN_RETURN_IF_ERROR(
+        planned.Prepare(transaction_.State(), settings_, budget, &database_->column_cache()));
     result = planned.program().Run(planned.state());
   }
   if (!result.ok()) return result.status();

@@ -114,7 +114,8 @@ absl::StatusOr<Session::Result> Session::Run(const PrepareStatement& s, const st
                     absl::StrCat("prepared statement \"", s.name, "\" already exists"));
   }
   auto planned = std::make_unique<PlannedStatement>(s.query, text, s.types);
-  absl::Status status = planned->Prepare(transaction_.State(), settings_, database_->budget());
+  absl::Status status = planned->Prepare(transaction_.State(), settings_, database_->budget(),
+                                         &database_->column_cache());
   planned->ReleaseTables();
   if (!status.ok()) return status;
   prepared_[s.name] = std::move(planned);

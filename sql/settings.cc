@@ -153,6 +153,7 @@ constexpr Row kRows[] = {
                OnOffForce(s.plan.join_order)),
     ADJOIN_ROW("adjoin.morsel_rows", plan.morsel_rows, PlanRows<&PlanOptions::morsel_rows>,
                std::to_string(s.plan.morsel_rows)),
+    ADJOIN_ROW("adjoin.pairs", plan.pairs, PlanRule<&PlanOptions::pairs>, OnOffForce(s.plan.pairs)),
     ADJOIN_ROW("adjoin.share", plan.share, PlanBool<&PlanOptions::share>, OnOff(s.plan.share)),
     ADJOIN_ROW("adjoin.sparse", plan.sparse, PlanRule<&PlanOptions::sparse>,
                OnOffForce(s.plan.sparse)),

@@ -169,8 +169,8 @@ class ArrayGatherTest : public testing::TestWithParam<Nest> {
       const std::vector<int64_t> at = Coordinates(nest_.loops, cell);
       expected[Target(at)] += values[static_cast<size_t>(Dot(strides, at))];
     }
-    const ScatterStep step(TypeOf(), nest_.loops, {0, 0}, strides, nest_.direct, indices_, {1, 0},
-                           nest_.cells, "test");
+    const ScatterStep step(TypeOf(), nest_.loops, {{{0, 0}, strides, indices_}}, nest_.direct,
+                           {1, 0}, nest_.cells, "test");
     for (int threads = 1; threads <= 4; ++threads) {
       std::vector<T> out(expected.size(), T(-1));
       Run(step, values, out, threads);
@@ -180,6 +180,55 @@ class ArrayGatherTest : public testing::TestWithParam<Nest> {
       Run(step, values, out, threads, nest_.loops[0] / 2);
       EXPECT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(T)), 0)
           << threads << " threads, turned " << turned << ", by tiles";
+    }
+  }
+
+  // Two values at each cell of the loops, the second's positions those of the first turned over.
+  void ScattersTwo() {
+    if (nest_.loops.empty() || nest_.indices.size() != 1) return;
+    const auto nonzero = [](int64_t stride) { return stride != 0; };
+    const auto& of_index = nest_.indices[0].strides;
+    if (std::count_if(of_index.begin(), of_index.end(), nonzero) != 1) return;
+    const auto loop = static_cast<size_t>(std::find_if(of_index.begin(), of_index.end(), nonzero) -
+                                          of_index.begin());
+    const int64_t cells = CellsOf(nest_.loops), extent = nest_.loops[loop];
+    std::vector<int64_t> strides(nest_.loops.size());
+    int64_t stride = 1;
+    for (size_t i = strides.size(); i-- > 0;)
+      strides[i] = std::exchange(stride, stride * nest_.loops[i]);
+    std::vector<T> values = Random(2 * cells), expected(static_cast<size_t>(nest_.cells), T(0));
+    // Index by index, of each the first value's cells and then the second's.
+    std::vector<std::vector<int64_t>> cells_at(static_cast<size_t>(extent));
+    for (int64_t cell = 0; cell < cells; ++cell)
+      cells_at[static_cast<size_t>(Coordinates(nest_.loops, cell)[loop])].push_back(cell);
+    for (const std::vector<int64_t>& of_index_cells : cells_at) {
+      for (int value : {0, 1}) {
+        for (int64_t cell : of_index_cells) {
+          const std::vector<int64_t> at = Coordinates(nest_.loops, cell);
+          std::vector<int64_t> target = at;
+          if (value == 1) target[loop] = extent - 1 - at[loop];
+          const int64_t direct = Dot(nest_.direct, at) - Dot(nest_.direct, target);
+          expected[static_cast<size_t>(static_cast<int64_t>(Target(target)) + direct)] +=
+              values[static_cast<size_t>(value * cells + cell)];
+        }
+      }
+    }
+    std::vector<ArrayIndex> turned = indices_;
+    turned[0].strides[loop] = -turned[0].strides[loop];
+    turned[0].address.offset = (extent - 1) * of_index[loop] * WidthOf(turned[0].type);
+    const ScatterStep step(TypeOf(), nest_.loops,
+                           {{{0, 0}, strides, indices_},
+                            {{0, cells * static_cast<int64_t>(sizeof(T))}, strides, turned}},
+                           nest_.direct, {1, 0}, nest_.cells, "test");
+    for (int threads = 1; threads <= 4; ++threads) {
+      std::vector<T> out(expected.size(), T(-1));
+      Run(step, values, out, threads);
+      EXPECT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(T)), 0)
+          << threads << " threads";
+      if (!IsTiled()) continue;
+      Run(step, values, out, threads, nest_.loops[0] / 2);
+      EXPECT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(T)), 0)
+          << threads << " threads, by tiles";
     }
   }
 
@@ -208,7 +257,9 @@ TEST_P(DoubleGatherTest, AddsInTheOrderOfTheLoops) {
   Scatters(false);
   Scatters(true);
 }
+TEST_P(DoubleGatherTest, AddsTwoValuesInTurn) { ScattersTwo(); }
 using FloatGatherTest = ArrayGatherTest<float>;
+TEST_P(FloatGatherTest, AddsTwoValuesInTurn) { ScattersTwo(); }
 TEST_P(FloatGatherTest, FetchesEachCell) { Gathers(); }
 TEST_P(FloatGatherTest, AddsInTheOrderOfTheLoops) {
   Scatters(false);
