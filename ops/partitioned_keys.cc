@@ -50,7 +50,8 @@ class PartitionedBuild {
 
   absl::StatusOr<NumberedRows> Run() {
     codes_ = table_.ExpectAll(keys_, n_);
-    ADJOIN_RETURN_IF_ERROR(charge_.Add(8 * table_.num_words_ * n_));
+    const int64_t coded = std::ssize(codes_) - std::count(codes_.begin(), codes_.end(), nullptr);
+    ADJOIN_RETURN_IF_ERROR(charge_.Add((8 * table_.num_words_ + 4 * coded) * n_));
     CutRows();
     ADJOIN_RETURN_IF_ERROR(NumberPieces());
     JoinPieces();
@@ -58,6 +59,7 @@ class PartitionedBuild {
     ADJOIN_RETURN_IF_ERROR(charge_.Add(8 * size * table_.num_words_ + 32 * size));
     CopyStored();
     words_.clear(), pieces_.clear();
+    table_.scratch_ = {};  // the codes of all rows
     table_.IndexParts(numbered_.id_begins, part_bits_, pool_);
     return std::move(numbered_);
   }
