@@ -115,8 +115,9 @@ class JoinIndexBuilder {
   void ForEachRank(const Vector& key, F&& f) {
     ForEachRange(run_.pool, num_rows_, kBlockRows, [&](int64_t begin, int64_t end) {
       KeyScratch scratch;
-      std::vector<int32_t> rows(kChunk);
-      std::vector<int64_t> ranks(kChunk);
+      const auto most = static_cast<size_t>(std::min(kChunk, end - begin));
+      std::vector<int32_t> rows(most);
+      std::vector<int64_t> ranks(most);
       for (int64_t at = begin; at < end; at += kChunk) {
         const int64_t n = std::min(kChunk, end - at);
         const int64_t m = index_->RanksOf(Slice(key, at), n, rows.data(), ranks.data(), scratch);
@@ -200,8 +201,9 @@ class JoinIndexBuilder {
     KeyTable& table = index_->table_;
     std::vector<Vector> slices(keys.size());
     std::vector<uint8_t> valid_rows;
-    std::vector<int32_t> kept(static_cast<size_t>(batch_rows) + 1);
-    std::vector<int64_t> ids(static_cast<size_t>(batch_rows));
+    const auto most = static_cast<size_t>(std::min(batch_rows, num_rows_));
+    std::vector<int32_t> kept(most + 1);
+    std::vector<int64_t> ids(most);
     BatchArena arena;
     for (int64_t begin = 0; begin < num_rows_; begin += batch_rows) {
       ADJOIN_RETURN_IF_ERROR(index_->charge_.GrowTo(8 * num_rows_ + table.bytes()));
