@@ -18,8 +18,9 @@ using Part = PairList::Part;
 //             rows            pairs           written by pairs in SQL (examples/svgd)
 //   phi       453 to 583 ms   178 to 338      335 to 351
 //   gradient  2208 to 2393    2213 to 3073    1331 to 1497
-// Products read a transposed matrix as it lies, maps and reductions cell by cell, which took what
-// one exp less saves: where one has to, pairs are for `force` alone.
+// The gradient's maps and reductions read transposed matrices, cell by cell, where products read
+// them as they lie; that this is what its pairs lose by follows from the plan, no profile was
+// taken. Where one would have to, pairs are for `force` alone.
 constexpr double kLeastGain = 0.1;
 
 // Two columns of a table by whose values, in [low, high), one array is fetched.
