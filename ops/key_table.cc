@@ -603,18 +603,20 @@ LargeVector<int64_t> KeyTable::AddAll(const KeyTable& other) {
   return ids;
 }
 
-template <bool kOneWord>
+template <bool kOneWord, bool kParts>
 void KeyTable::FindHashed(int64_t n, int64_t* ids, KeyScratch& scratch) const {
   HashWords(n, scratch);
   const Walk walk = this->walk();
+  const auto first = [&](uint64_t tag) { return kParts ? walk.First(tag) : tag & walk.mask; };
+  const auto next = [&](size_t at) { return kParts ? walk.Next(at) : (at + 1) & walk.mask; };
   const uint64_t* hashes = scratch.hashes.data();
   const uint64_t* words = scratch.words.data();
   for (int64_t r = 0; r < n; ++r) {
-    if (r + 8 < n) __builtin_prefetch(&slots_[walk.First(hashes[r + 8] >> 32)]);
+    if (r + 8 < n) __builtin_prefetch(&slots_[first(hashes[r + 8] >> 32)]);
     ids[r] = -1;
     if (scratch.absent[r] != 0) continue;
     const uint64_t hash = hashes[r] >> 32;
-    for (size_t i = walk.First(hash); slots_[i] != 0; i = walk.Next(i)) {
+    for (size_t i = first(hash); slots_[i] != 0; i = next(i)) {
       if (slots_[i] >> 32 != hash) continue;
       const int64_t id = static_cast<int64_t>(slots_[i] & 0xFFFFFFFFu) - 1;
       if (kOneWord ? stored_[id] == words[r] : Equals(id, scratch, r, n)) {
@@ -647,7 +649,13 @@ void KeyTable::Find(std::span<const Vector> keys, int64_t n, int64_t* ids,
 
 void KeyTable::FindWords(int64_t n, int64_t* ids, KeyScratch& scratch) const {
   if (array_.empty()) {
-    num_words_ == 1 ? FindHashed<true>(n, ids, scratch) : FindHashed<false>(n, ids, scratch);
+    if (part_bits_ == 0) {
+      num_words_ == 1 ? FindHashed<true, false>(n, ids, scratch)
+                      : FindHashed<false, false>(n, ids, scratch);
+    } else {
+      num_words_ == 1 ? FindHashed<true, true>(n, ids, scratch)
+                      : FindHashed<false, true>(n, ids, scratch);
+    }
     return;
   }
   const uint64_t* words = scratch.words.data();
