@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/status.h"
+#include "ops/unnamed_table.h"
 
 namespace adjoin {
 
@@ -208,14 +209,12 @@ absl::StatusOr<int64_t> RowFile::AppendTable(const Table& table) {
 }
 
 absl::StatusOr<TableRef> RowFile::Finish() {
-  Schema schema;
   std::vector<ColumnRef> columns;
   for (ColumnFile& file : columns_) {
     ADJOIN_ASSIGN_OR_RETURN(ColumnRef column, file.Finish());
-    schema.fields.push_back({"", column->type()});
     columns.push_back(std::move(column));
   }
-  return Table::MakeUnchecked(std::move(schema), std::move(columns), rows_);
+  return UnnamedTable(std::move(columns), rows_);
 }
 
 absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,

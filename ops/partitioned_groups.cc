@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 #include "engine/status.h"
 #include "engine/task_pool.h"
 #include "ops/batch.h"
+#include "ops/rows_by_part.h"
 
 namespace adjoin {
 namespace {
@@ -17,27 +17,22 @@ constexpr int64_t kRowsAPiece = 65536;
 // The groups of a block by their parts.
 class GroupsByPart {
  public:
-  explicit GroupsByPart(const Groups& groups) : keys_(groups.Keys(arena_)) {
-    const int64_t n = groups.size();
-    std::vector<uint8_t> parts(static_cast<size_t>(n));
-    KeyHasher hasher;
-    FindRowParts(keys_, n, hasher, parts.data());
-    for (uint8_t part : parts) ++begins_[part + 1];
-    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
-    std::vector<int64_t> next(begins_.begin(), begins_.end() - 1);
-    ids_.resize(static_cast<size_t>(n));
-    for (int64_t g = 0; g < n; ++g) ids_[next[parts[g]]++] = static_cast<int32_t>(g);
-  }
+  explicit GroupsByPart(const Groups& groups)
+      : keys_(groups.Keys(arena_)),
+        by_part_(PartsOf(keys_, groups.size()).data(), groups.size(), kRowParts, arena_) {}
   std::span<const Vector> keys() const { return keys_; }
-  std::span<const int32_t> Of(size_t part) const {
-    return {ids_.data() + begins_[part], ids_.data() + begins_[part + 1]};
-  }
+  std::span<const int32_t> Of(size_t part) const { return by_part_.Of(part); }
 
  private:
+  static std::vector<uint8_t> PartsOf(std::span<const Vector> keys, int64_t n) {
+    std::vector<uint8_t> parts(static_cast<size_t>(n));
+    KeyHasher hasher;
+    FindRowParts(keys, n, hasher, parts.data());
+    return parts;
+  }
   BatchArena arena_;
-  std::vector<Vector> keys_;
-  std::vector<int64_t> begins_ = std::vector<int64_t>(kRowParts + 1);
-  LargeVector<int32_t> ids_;
+  const std::vector<Vector> keys_;
+  const RowsByPart by_part_;
 };
 
 // One part's groups, while blocks are added to them.
@@ -198,6 +193,8 @@ absl::StatusOr<PartitionedGroups> PartitionedGroups::Make(
   };
   ADJOIN_RETURN_IF_ERROR(ForEachBlock(run.pool, kRowParts, add_part));
   all.NumberPieces(num_rows);
+  for (int c = 0; c < std::ssize(spec.schema.fields); ++c)
+    all.dictionaries_.push_back(all.CommonDictionary(c));
   return all;
 }
 
@@ -246,7 +243,7 @@ absl::Status PartitionedGroups::Read(
   return absl::OkStatus();
 }
 
-std::shared_ptr<const Dictionary> PartitionedGroups::DictionaryOf(int column) const {
+std::shared_ptr<const Dictionary> PartitionedGroups::CommonDictionary(int column) const {
   std::shared_ptr<const Dictionary> dictionary;
   for (const Part& part : parts_) {
     if (part.groups->size() == 0) continue;

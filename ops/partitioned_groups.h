@@ -39,7 +39,9 @@ class PartitionedGroups {
   // Calls f(column, values) for the result's columns of one piece. Thread-safe.
   absl::Status Read(int64_t piece,
                     absl::FunctionRef<void(int column, const Vector& values)> f) const;
-  std::shared_ptr<const Dictionary> DictionaryOf(int column) const;
+  std::shared_ptr<const Dictionary> DictionaryOf(int column) const {
+    return dictionaries_[static_cast<size_t>(column)];
+  }
 
  private:
   struct Part {
@@ -52,11 +54,13 @@ class PartitionedGroups {
     std::vector<int64_t> of_part;
   };
   void NumberPieces(int64_t num_rows);
+  std::shared_ptr<const Dictionary> CommonDictionary(int column) const;
   const HashAggregateSpec* spec_ = nullptr;
   std::unique_ptr<BudgetCharge> charge_;  // of part_of_row_
   std::vector<Part> parts_;
   LargeVector<uint16_t> part_of_row_;  // 1 more than the part that it is a group's first row of; 0
-  std::vector<Begin> begins_;          // of each piece, and what would come after the last
+  std::vector<std::shared_ptr<const Dictionary>> dictionaries_;  // of all parts, by column
+  std::vector<Begin> begins_;  // of each piece, and what would come after the last
 };
 
 }  // namespace adjoin

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "ops/pipeline_run.h"
+#include "ops/rows_by_part.h"
+#include "ops/unnamed_table.h"
 
 namespace adjoin {
 namespace {
@@ -52,25 +54,6 @@ void ReadRows(const RowPartitions& from, SourceLocal& state) {
                      std::ssize(state.rows), /*outer=*/false, state.arena);
   }
 }
-
-// A batch's rows by their parts, in their order.
-class RowsByPart {
- public:
-  RowsByPart(const uint8_t* parts, int64_t n, BatchArena& arena) : rows_(arena.Make<int32_t>(n)) {
-    for (int64_t r = 0; r < n; ++r) ++begins_[parts[r] + 1];
-    std::partial_sum(begins_, begins_ + kPartitions + 1, begins_);
-    int32_t next[kPartitions];
-    std::copy(begins_, begins_ + kPartitions, next);
-    for (int64_t r = 0; r < n; ++r) rows_[next[parts[r]]++] = static_cast<int32_t>(r);
-  }
-  std::span<const int32_t> Of(size_t part) const {
-    return {rows_ + begins_[part], static_cast<size_t>(begins_[part + 1] - begins_[part])};
-  }
-
- private:
-  int32_t* rows_;
-  int32_t begins_[kPartitions + 1] = {};
-};
 
 absl::Status WriteParts(SinkBlock& block, RowFile& file) {
   for (size_t p = 0; p < block.parts.size(); ++p) {
@@ -160,7 +143,7 @@ absl::Status PartitionSink::Consume(const Batch& batch, const SharedState& share
     FindParts(block.keys, batch.rows, spec_.level, block.hasher, parts);
   }
   const Vector order = OrderOf(batch, block.batches++ * state.options.batch_rows, block.arena);
-  const RowsByPart rows(parts, batch.rows, block.arena);
+  const RowsByPart rows(parts, batch.rows, kPartitions, block.arena);
   for (size_t p = 0; p < kPartitions; ++p) {
     const std::span<const int32_t> of = rows.Of(p);
     if (of.empty()) continue;
@@ -333,9 +316,7 @@ absl::StatusOr<TableRef> LoadPart(const RowPartitions& rows, size_t part,
     const Column& order = *rows.table->column(rows.table->num_columns() - 1);
     ADJOIN_ASSIGN_OR_RETURN(columns.back(), TakeRows(order, numbers, run.budget));
   }
-  Schema schema;
-  for (const ColumnRef& column : columns) schema.fields.push_back({"", column->type()});
-  return Table::MakeUnchecked(std::move(schema), std::move(columns), n);
+  return UnnamedTable(std::move(columns), n);
 }
 
 }  // namespace adjoin

@@ -12,6 +12,7 @@
 #include "ops/materialize.h"
 #include "ops/pipeline_run.h"
 #include "ops/sort.h"
+#include "ops/unnamed_table.h"
 #include "ops/window_call.h"
 #include "ops/window_needs.h"
 
@@ -50,12 +51,6 @@ class ValuesAndOrder final : public StreamOperator {
   const CompiledExpr& exprs_;
 };
 
-Schema SchemaOf(const Table& table) {
-  Schema schema;
-  for (const ColumnRef& column : table.columns()) schema.fields.push_back({"", column->type()});
-  return schema;
-}
-
 class SortedWindow {
  public:
   SortedWindow(const WindowStepSpec& spec, const WindowFrameSpec& frame, RunState& run,
@@ -79,13 +74,12 @@ class SortedWindow {
  private:
   // What the calls read of the rows, in the rows' order.
   absl::StatusOr<TableRef> Evaluate(const RowPartitions& rows, size_t part) {
-    Schema schema;
-    for (TypeId type : spec_.exprs.output_types()) schema.fields.push_back({"", type});
-    schema.fields.push_back({"", TypeId::kInt64});
+    std::vector<TypeId> types = spec_.exprs.output_types();
+    types.push_back(TypeId::kInt64);
     const Branch branch{
         std::make_shared<PartitionSource>(rows, part, /*all_blocks=*/false, options_.batch_rows),
         {std::make_shared<ValuesAndOrder>(spec_.exprs)}};
-    return RunInMemory({branch}, MaterializeSink(std::move(schema)), run_, options_);
+    return RunInMemory({branch}, MaterializeSink(UnnamedSchema(types)), run_, options_);
   }
 
   absl::StatusOr<TableRef> SortBy(const Table& table, const std::vector<int>& keys,
@@ -97,7 +91,7 @@ class SortedWindow {
     sort.orders = std::move(orders);
     sort.columns.resize(static_cast<size_t>(table.num_columns()));
     std::iota(sort.columns.begin(), sort.columns.end(), 0);
-    sort.schema = SchemaOf(table);
+    sort.schema = table.schema();
     return SortInFiles(sort, table, run_, options_);
   }
 

@@ -10,6 +10,7 @@
 #include "ops/percentile.h"
 #include "ops/pipeline_run.h"
 #include "ops/row_partitions.h"
+#include "ops/unnamed_table.h"
 
 namespace adjoin {
 namespace {
@@ -51,12 +52,6 @@ class ArgumentsOperator final : public StreamOperator {
   const CompiledExpr& exprs_;
   const AggregateSpec& aggregate_;
 };
-
-Schema SchemaOf(const std::vector<TypeId>& types) {
-  Schema schema;
-  for (TypeId type : types) schema.fields.push_back({"", type});
-  return schema;
-}
 
 class SpilledValues {
  public:
@@ -113,7 +108,7 @@ class SpilledValues {
       keys.Output(keys.Input(static_cast<int>(k), types[k]));
     by_values.exprs = std::move(keys).Build();
     by_values.num_keys = static_cast<int>(types.size());
-    by_values.schema = SchemaOf(types);
+    by_values.schema = UnnamedSchema(types);
     ADJOIN_ASSIGN_OR_RETURN(const TableRef values,
                             RunPipeline({ArgumentsBranch(aggregate)},
                                         HashAggregate(std::move(by_values)), run_, options_));
@@ -143,7 +138,7 @@ class SpilledValues {
     ADJOIN_ASSIGN_OR_RETURN(
         const TableRef values,
         RunPipeline({ArgumentsBranch(aggregate)},
-                    MaterializeSink(SchemaOf(aggregate.ArgumentTypes(spec_.exprs))), run_,
+                    MaterializeSink(UnnamedSchema(aggregate.ArgumentTypes(spec_.exprs))), run_,
                     options_));
     const int64_t n = values->num_rows();
     const uint8_t valid = n > 0 ? 1 : 0;

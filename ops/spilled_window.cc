@@ -6,6 +6,7 @@
 #include "ops/scan.h"
 #include "ops/sorted_window.h"
 #include "ops/stored_rows.h"
+#include "ops/unnamed_table.h"
 #include "ops/window.h"
 
 namespace adjoin {
@@ -66,11 +67,9 @@ class WindowParts {
     ADJOIN_ASSIGN_OR_RETURN(std::vector<ColumnRef> columns,
                             ComputeWindow(spec_, frame_, *table, run_, options_));
     columns.push_back(table->columns().back());
-    Schema schema;
-    for (const ColumnRef& column : columns) schema.fields.push_back({"", column->type()});
     const int64_t n = table->num_rows();
-    ADJOIN_ASSIGN_OR_RETURN(const int64_t first, file_.AppendTable(*Table::MakeUnchecked(
-                                                     std::move(schema), std::move(columns), n)));
+    ADJOIN_ASSIGN_OR_RETURN(const int64_t first,
+                            file_.AppendTable(*UnnamedTable(std::move(columns), n)));
     runs_.push_back({0, first, n});
     return absl::OkStatus();
   }

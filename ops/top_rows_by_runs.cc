@@ -10,6 +10,7 @@
 #include "ops/column_access.h"
 #include "ops/column_file.h"
 #include "ops/row_partitions.h"
+#include "ops/unnamed_table.h"
 #include "ops/window_order.h"
 
 namespace adjoin {
@@ -125,9 +126,7 @@ class TopRowsByRuns {
       ADJOIN_ASSIGN_OR_RETURN(columns[static_cast<size_t>(c)],
                               TakeRows(*table_.column(c), rows, run_.budget));
     }
-    Schema schema;
-    for (const ColumnRef& column : columns) schema.fields.push_back({"", column->type()});
-    return Table::MakeUnchecked(std::move(schema), std::move(columns), n);
+    return UnnamedTable(std::move(columns), n);
   }
 
   const TopRowsSpec& spec_;
