@@ -20,18 +20,6 @@ const uint8_t* ReadValidity(const Column& column, int64_t begin, int64_t n, Batc
   return valid;
 }
 
-// A bit a row: is_valid(row).
-template <typename F>
-absl::StatusOr<std::shared_ptr<Buffer>> MakeValidity(int64_t n, F&& is_valid,
-                                                     const std::shared_ptr<MemoryBudget>& budget) {
-  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer, Buffer::Allocate((n + 7) / 8, budget));
-  auto* bits = buffer->mutable_as<uint8_t>();
-  std::memset(bits, 0, static_cast<size_t>((n + 7) / 8));
-  for (int64_t i = 0; i < n; ++i)
-    bits[i >> 3] |= static_cast<uint8_t>((is_valid(i) ? 1 : 0) << (i & 7));
-  return buffer;
-}
-
 // `outer`: rows may be -1; which are is not for a branch predictor.
 template <typename T>
 const T* TakeValues(const Column& column, const int64_t* rows, int64_t n, bool outer, T* out) {
@@ -393,14 +381,30 @@ absl::StatusOr<ColumnRef> ColumnAssembler::Finish(const std::shared_ptr<MemoryBu
                                         std::move(dictionary));
 }
 
+absl::StatusOr<std::shared_ptr<const Buffer>> MakeValidity(
+    const uint8_t* valid, int64_t n, const std::shared_ptr<MemoryBudget>& budget) {
+  if (n == 0 || std::memchr(valid, 0, static_cast<size_t>(n)) == nullptr)
+    return std::shared_ptr<const Buffer>();
+  ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> buffer, Buffer::Allocate((n + 7) / 8, budget));
+  auto* bits = buffer->mutable_as<uint8_t>();
+  const int64_t whole = n / 8;
+  for (int64_t i = 0; i < whole; ++i) {
+    uint64_t bytes = 0;
+    std::memcpy(&bytes, valid + 8 * i, 8);
+    bits[i] = static_cast<uint8_t>((bytes * 0x0102040810204080) >> 56);  // byte k's bit to bit k
+  }
+  if (n % 8 != 0) bits[whole] = 0;
+  for (int64_t i = 8 * whole; i < n; ++i) bits[whole] |= static_cast<uint8_t>(valid[i] << (i & 7));
+  return buffer;
+}
+
 absl::StatusOr<ColumnRef> MakeColumn(TypeId type, std::shared_ptr<Buffer> values,
                                      const uint8_t* valid, int64_t n,
                                      const std::shared_ptr<MemoryBudget>& budget,
                                      std::shared_ptr<const Dictionary> dictionary) {
-  std::shared_ptr<Buffer> validity;
-  if (valid != nullptr && std::memchr(valid, 0, static_cast<size_t>(n)) != nullptr) {
-    ADJOIN_ASSIGN_OR_RETURN(validity, MakeValidity(
-                                          n, [&](int64_t i) { return valid[i] != 0; }, budget));
+  std::shared_ptr<const Buffer> validity;
+  if (valid != nullptr) {
+    ADJOIN_ASSIGN_OR_RETURN(validity, MakeValidity(valid, n, budget));
   }
   return std::make_shared<const Column>(type, n, std::move(values), std::move(validity),
                                         std::move(dictionary));
@@ -432,26 +436,23 @@ absl::StatusOr<RowTaker> RowTaker::Make(const Column& column, int64_t n, bool ou
   taker.rows_ = n;
   taker.outer_ = outer;
   ADJOIN_ASSIGN_OR_RETURN(taker.values_, Buffer::Allocate(n * WidthOf(column.type()), budget));
-  if (outer || column.has_nulls()) taker.valid_.resize(static_cast<size_t>(n));
+  if (column.has_nulls()) taker.valid_.resize(static_cast<size_t>(n));
   return taker;
 }
 
 void RowTaker::Take(std::span<const int64_t> rows, int64_t at) {
   const auto n = static_cast<int64_t>(rows.size());
-  const TypeId stored = column_->type() == TypeId::kText ? TypeId::kInt32 : column_->type();
-  WithElementType(stored, [&](auto zero) {
+  WithElementType(stored_type(), [&](auto zero) {
     using T = decltype(zero);
     TakeValues(*column_, rows.data(), n, outer_, values_->mutable_as<T>() + at);
   });
-  if (valid_.empty()) return;
-  for (int64_t i = 0; i < n; ++i)
+  for (int64_t i = 0; i < n && !valid_.empty(); ++i)
     valid_[at + i] = rows[i] >= 0 && !column_->is_null(rows[i]) ? 1 : 0;
 }
 
 void RowTaker::TakeAscending(int64_t first, std::span<const int32_t> rows, int64_t at) {
   const auto n = static_cast<int64_t>(rows.size());
-  const TypeId stored = column_->type() == TypeId::kText ? TypeId::kInt32 : column_->type();
-  WithElementType(stored, [&](auto zero) {
+  WithElementType(stored_type(), [&](auto zero) {
     using T = decltype(zero);
     TakeElements(column_->values<T>() + first, rows.data(), n, values_->mutable_as<T>() + at);
   });
@@ -459,15 +460,39 @@ void RowTaker::TakeAscending(int64_t first, std::span<const int32_t> rows, int64
     valid_[at + i] = column_->is_null(first + rows[i]) ? 0 : 1;
 }
 
-absl::StatusOr<ColumnRef> RowTaker::Finish(const std::shared_ptr<MemoryBudget>& budget) {
+void RowTaker::TakeNear(std::span<const int32_t> rows, const uint8_t* present, int64_t at) {
+  const auto n = static_cast<int64_t>(rows.size());
+  WithElementType(stored_type(), [&](auto zero) {
+    using T = decltype(zero);
+    T* out = values_->mutable_as<T>() + at;
+    if (column_->length() == 0) {
+      std::fill_n(out, n, T{});
+      return;
+    }
+    const T* from = column_->values<T>();
+    for (int64_t i = 0; i < n; ++i) out[i] = from[rows[i]];
+    for (int64_t i = 0; i < n && present != nullptr; ++i) out[i] = present[i] != 0 ? out[i] : T{};
+  });
+  for (int64_t i = 0; i < n && !valid_.empty(); ++i) {
+    const bool is_there = present == nullptr || present[i] != 0;
+    valid_[at + i] = is_there && !column_->is_null(rows[i]) ? 1 : 0;
+  }
+}
+
+absl::StatusOr<ColumnRef> RowTaker::Finish(const std::shared_ptr<const Buffer>& present,
+                                           const std::shared_ptr<MemoryBudget>& budget) {
   std::shared_ptr<const Dictionary> dictionary = column_->dictionary();
   if (dictionary != nullptr && dictionary->size() == 0) {  // code 0 is under every NULL
     auto filled = std::make_shared<Dictionary>();
     filled->Intern("");
     dictionary = std::move(filled);
   }
-  return MakeColumn(column_->type(), std::move(values_), valid_.empty() ? nullptr : valid_.data(),
-                    rows_, budget, std::move(dictionary));
+  std::shared_ptr<const Buffer> validity = present;
+  if (!valid_.empty()) {
+    ADJOIN_ASSIGN_OR_RETURN(validity, MakeValidity(valid_.data(), rows_, budget));
+  }
+  return std::make_shared<const Column>(column_->type(), rows_, std::move(values_),
+                                        std::move(validity), std::move(dictionary));
 }
 
 absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t> rows,
@@ -480,7 +505,14 @@ absl::StatusOr<ColumnRef> TakeRows(const Column& column, std::span<const int64_t
   const bool outer = std::any_of(rows.begin(), rows.end(), [](int64_t row) { return row < 0; });
   ADJOIN_ASSIGN_OR_RETURN(RowTaker taker, RowTaker::Make(column, n, outer, budget));
   taker.Take(rows, 0);
-  return taker.Finish(budget);
+  std::shared_ptr<const Buffer> present;
+  if (outer && !column.has_nulls()) {
+    std::vector<uint8_t> is_there(rows.size());
+    std::transform(rows.begin(), rows.end(), is_there.begin(),
+                   [](int64_t row) -> uint8_t { return row >= 0 ? 1 : 0; });
+    ADJOIN_ASSIGN_OR_RETURN(present, MakeValidity(is_there.data(), n, budget));
+  }
+  return taker.Finish(present, budget);
 }
 
 }  // namespace adjoin

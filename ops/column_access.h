@@ -118,6 +118,10 @@ class ColumnAssembler {
   std::vector<ColumnChunk> chunks_;
 };
 
+// A bit a row of the bytes, 0 or 1; null where all are 1.
+absl::StatusOr<std::shared_ptr<const Buffer>> MakeValidity(
+    const uint8_t* valid, int64_t n, const std::shared_ptr<MemoryBudget>& budget);
+
 // A column of `n` elements. `valid`: a byte a row; null: no NULLs.
 absl::StatusOr<ColumnRef> MakeColumn(TypeId type, std::shared_ptr<Buffer> values,
                                      const uint8_t* valid, int64_t n,
@@ -140,14 +144,22 @@ class RowTaker {
   void Take(std::span<const int64_t> rows, int64_t at);
   // The same of rows first + rows[i], which never fall. REQUIRES: not `outer`.
   void TakeAscending(int64_t first, std::span<const int32_t> rows, int64_t at);
-  absl::StatusOr<ColumnRef> Finish(const std::shared_ptr<MemoryBudget>& budget);  // the last call
+  // The same, where rows that are to be NULL are 0 and have 0 in `present` (null: there is none).
+  void TakeNear(std::span<const int32_t> rows, const uint8_t* present, int64_t at);
+  // The last call. `present`: MakeValidity of where rows were not -1, shared by the columns that
+  // are taken by the same rows.
+  absl::StatusOr<ColumnRef> Finish(const std::shared_ptr<const Buffer>& present,
+                                   const std::shared_ptr<MemoryBudget>& budget);
 
  private:
+  TypeId stored_type() const {
+    return column_->type() == TypeId::kText ? TypeId::kInt32 : column_->type();
+  }
   const Column* column_ = nullptr;
   int64_t rows_ = 0;
   bool outer_ = false;
   std::shared_ptr<Buffer> values_;
-  std::vector<uint8_t> valid_;  // empty: no NULLs
+  std::vector<uint8_t> valid_;  // empty: the column has no NULLs
 };
 
 // The given rows (-1: NULL) of a column as a new column, with the same dictionary but for a few

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "engine/large_vector.h"
 #include "engine/status.h"
 #include "ops/column_access.h"
 #include "ops/scan.h"
@@ -105,6 +106,131 @@ struct BlockPairs final : LocalState {
   std::vector<ColumnChunk> columns;
 };
 
+// Takes the columns of a join's two sides at its pairs of rows. A few thousand pairs at a time of
+// all columns of a side, while the rows' numbers and what is taken are in the cache: of the left,
+// whose rows ascend, and of a right side that is small. Where every row of the left is there once
+// nothing is taken of it. Of a large right side column by column, so that one column at a time is
+// in the cache (h2o join q5 took 101 ms otherwise, and 54).
+class PairsTaker {
+ public:
+  PairsTaker(const MaterializePairsSpec& spec, const StoredRows& pairs, const Table& left,
+             const Table& right, RunState& run)
+      : spec_(spec), left_(left), right_(right), run_(run) {
+    left_is_whole_ = pairs.rows() == left.num_rows();
+    for (size_t i = 0; i < pairs.chunks(0).size(); ++i) {
+      const auto n = static_cast<size_t>(pairs.chunks(0)[i].length());
+      const auto rows_of = [&](size_t side) {
+        return std::span(reinterpret_cast<const int64_t*>(pairs.chunks(side)[i].data()), n);
+      };
+      pieces_.push_back({rows_of(0), rows_of(1), rows_});
+      for (size_t r = 0; r < n && left_is_whole_; ++r)
+        left_is_whole_ = pieces_.back().left[r] == rows_ + static_cast<int64_t>(r);
+      rows_ += static_cast<int64_t>(n);
+    }
+  }
+
+  absl::StatusOr<TableRef> Take() {
+    ADJOIN_RETURN_IF_ERROR(MakeTakers());
+    if (spec_.outer) present_.resize(static_cast<size_t>(rows_));
+    const size_t pieces = pieces_.size(), parts = 1 + (right_is_small_ ? 0 : of_right_.size());
+    ADJOIN_RETURN_IF_ERROR(
+        ForEachBlock(run_.pool, static_cast<int64_t>(pieces * parts), [&](int64_t task) {
+          const size_t part = static_cast<size_t>(task) / pieces;
+          const Piece& piece = pieces_[static_cast<size_t>(task) % pieces];
+          if (part > 0) {
+            of_right_[part - 1].rows.Take(piece.right, piece.at);
+          } else {
+            TakeNear(piece);
+          }
+          return absl::OkStatus();
+        }));
+    std::shared_ptr<const Buffer> present;
+    if (spec_.outer) {
+      ADJOIN_ASSIGN_OR_RETURN(present, MakeValidity(present_.data(), rows_, run_.budget));
+    }
+    for (auto* side : {&of_left_, &of_right_}) {
+      for (Taken& of : *side) {
+        ADJOIN_ASSIGN_OR_RETURN(
+            columns_[of.column],
+            of.rows.Finish(side == &of_right_ ? present : nullptr, run_.budget));
+      }
+    }
+    return Table::MakeUnchecked(spec_.schema, std::move(columns_), rows_);
+  }
+
+ private:
+  struct Piece {
+    std::span<const int64_t> left, right;
+    int64_t at;
+  };
+  struct Taken {
+    size_t column;
+    RowTaker rows;
+  };
+  // Half a common second-level cache.
+  static constexpr int64_t kSmallBytes = 512 << 10;
+  static constexpr size_t kRows = 8192;
+
+  absl::Status MakeTakers() {
+    int64_t width = 0;
+    for (const MaterializePairsSpec::From& from : spec_.columns) {
+      columns_.push_back((from.right ? right_ : left_).column(from.column));
+      if (!from.right && left_is_whole_) continue;
+      ADJOIN_ASSIGN_OR_RETURN(
+          RowTaker taker,
+          RowTaker::Make(*columns_.back(), rows_, from.right && spec_.outer, run_.budget));
+      (from.right ? of_right_ : of_left_).push_back({columns_.size() - 1, std::move(taker)});
+      if (from.right) width += WidthOf(columns_.back()->type());
+    }
+    right_is_small_ = right_.num_rows() * width <= kSmallBytes;
+    return absl::OkStatus();
+  }
+
+  void TakeNear(const Piece& piece) {
+    std::vector<int32_t> near(std::min(kRows, piece.left.size()));
+    for (size_t begin = 0; begin < piece.left.size(); begin += kRows) {
+      const size_t n = std::min(kRows, piece.left.size() - begin);
+      const int64_t at = piece.at + static_cast<int64_t>(begin);
+      TakeLeft(piece.left.subspan(begin, n), at, near);
+      TakeRight(piece.right.subspan(begin, n), at, near);
+    }
+  }
+
+  void TakeLeft(std::span<const int64_t> rows, int64_t at, std::vector<int32_t>& near) {
+    if (of_left_.empty()) return;
+    if (rows.back() - rows.front() > INT32_MAX) {
+      for (Taken& of : of_left_) of.rows.Take(rows, at);
+      return;
+    }
+    for (size_t r = 0; r < rows.size(); ++r) near[r] = static_cast<int32_t>(rows[r] - rows.front());
+    for (Taken& of : of_left_)
+      of.rows.TakeAscending(rows.front(), std::span(near).first(rows.size()), at);
+  }
+
+  void TakeRight(std::span<const int64_t> rows, int64_t at, std::vector<int32_t>& near) {
+    uint8_t* present = nullptr;
+    if (spec_.outer) {
+      uint8_t all = 1;
+      for (size_t r = 0; r < rows.size(); ++r) all &= present_[at + r] = rows[r] >= 0 ? 1 : 0;
+      if (all == 0) present = present_.data() + at;
+    }
+    if (!right_is_small_) return;
+    for (size_t r = 0; r < rows.size(); ++r)
+      near[r] = static_cast<int32_t>(std::max<int64_t>(rows[r], 0));
+    for (Taken& of : of_right_) of.rows.TakeNear(std::span(near).first(rows.size()), present, at);
+  }
+
+  const MaterializePairsSpec& spec_;
+  const Table &left_, &right_;
+  RunState& run_;
+  std::vector<Piece> pieces_;
+  int64_t rows_ = 0;
+  bool left_is_whole_ = false, right_is_small_ = false;
+  std::vector<ColumnRef> columns_;
+  std::vector<Taken> of_left_, of_right_;
+  LargeVector<uint8_t> present_;  // of an outer join: 1 where there is a row of the right
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SharedState>> MaterializePairsSink::Open(
@@ -128,76 +254,6 @@ absl::Status MaterializePairsSink::Merge(std::unique_ptr<LocalState> local, Shar
   auto& block = static_cast<BlockPairs&>(*local);
   const int64_t rows = block.columns[0].length();
   return static_cast<KeptPairs&>(shared).stored.Add(std::move(block.columns), rows);
-}
-
-// Rows of the left ascend: a few thousand are taken of all its columns while their numbers are in
-// the cache, and where every row is there once, nothing. Those of the right are anywhere: column by
-// column, so that one column at a time is in the cache (h2o join q5 takes 101 ms otherwise, and
-// 54).
-absl::StatusOr<TableRef> MaterializePairsSink::TakePieces(const StoredRows& pairs,
-                                                          const Table& left, const Table& right,
-                                                          RunState& run) const {
-  struct Piece {
-    std::span<const int64_t> rows[2];  // of the left, of the right
-    int64_t at;
-  };
-  std::vector<Piece> pieces;
-  bool left_is_whole = pairs.rows() == left.num_rows();
-  int64_t at = 0;
-  for (size_t i = 0; i < pairs.chunks(0).size(); ++i) {
-    const auto n = static_cast<size_t>(pairs.chunks(0)[i].length());
-    const auto rows_of = [&](size_t side) {
-      return std::span(reinterpret_cast<const int64_t*>(pairs.chunks(side)[i].data()), n);
-    };
-    pieces.push_back({{rows_of(0), rows_of(1)}, at});
-    for (size_t r = 0; r < n && left_is_whole; ++r)
-      left_is_whole = pieces.back().rows[0][r] == at + static_cast<int64_t>(r);
-    at += static_cast<int64_t>(n);
-  }
-  struct Taken {
-    size_t column;
-    RowTaker rows;
-  };
-  std::vector<ColumnRef> columns;
-  std::vector<Taken> taken[2];  // of the left, of the right
-  for (const MaterializePairsSpec::From& from : spec_.columns) {
-    columns.push_back((from.right ? right : left).column(from.column));
-    if (!from.right && left_is_whole) continue;
-    ADJOIN_ASSIGN_OR_RETURN(
-        RowTaker taker, RowTaker::Make(*columns.back(), at, from.right && spec_.outer, run.budget));
-    taken[from.right ? 1 : 0].push_back({columns.size() - 1, std::move(taker)});
-  }
-  const size_t tasks = pieces.size() * (1 + taken[1].size());
-  const auto take = [&](int64_t task) {
-    const size_t part = static_cast<size_t>(task) / pieces.size();
-    const Piece& piece = pieces[static_cast<size_t>(task) % pieces.size()];
-    if (part > 0) {
-      taken[1][part - 1].rows.Take(piece.rows[1], piece.at);
-      return absl::OkStatus();
-    }
-    constexpr size_t kRows = 8192;
-    std::vector<int32_t> from_first;
-    for (size_t begin = 0; begin < piece.rows[0].size(); begin += kRows) {
-      const auto rows = piece.rows[0].subspan(begin, std::min(kRows, piece.rows[0].size() - begin));
-      const int64_t row = piece.at + static_cast<int64_t>(begin);
-      if (rows.back() - rows.front() > INT32_MAX) {
-        for (Taken& of : taken[0]) of.rows.Take(rows, row);
-        continue;
-      }
-      from_first.resize(rows.size());
-      for (size_t r = 0; r < rows.size(); ++r)
-        from_first[r] = static_cast<int32_t>(rows[r] - rows.front());
-      for (Taken& of : taken[0]) of.rows.TakeAscending(rows.front(), from_first, row);
-    }
-    return absl::OkStatus();
-  };
-  ADJOIN_RETURN_IF_ERROR(ForEachBlock(run.pool, static_cast<int64_t>(tasks), take));
-  for (auto& side : taken) {
-    for (Taken& of : side) {
-      ADJOIN_ASSIGN_OR_RETURN(columns[of.column], of.rows.Finish(run.budget));
-    }
-  }
-  return Table::MakeUnchecked(spec_.schema, std::move(columns), at);
 }
 
 // Column by column, each in memory or in a file.
@@ -229,7 +285,8 @@ absl::StatusOr<TableRef> MaterializePairsSink::Finish(SharedState& shared, RunSt
   if (!pairs.in_memory() || !std::all_of(spec_.columns.begin(), spec_.columns.end(), can_take))
     return whole();
   return RunOrSpill(
-      *run.spill, /*can_spill=*/true, [&] { return TakePieces(pairs, *left, *right, run); }, whole);
+      *run.spill, /*can_spill=*/true,
+      [&] { return PairsTaker(spec_, pairs, *left, *right, run).Take(); }, whole);
 }
 
 absl::Status ViewStep::Run(RunState& state) const {

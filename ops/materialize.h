@@ -63,8 +63,6 @@ class MaterializePairsSink final : public PipelineSink {
   std::string Describe() const override { return "store pairs"; }
 
  private:
-  absl::StatusOr<TableRef> TakePieces(const StoredRows& pairs, const Table& left,
-                                      const Table& right, RunState& run) const;
   absl::StatusOr<TableRef> TakeWhole(StoredRows& pairs, const Table& left, const Table& right,
                                      RunState& run) const;
   MaterializePairsSpec spec_;
