@@ -210,7 +210,9 @@ double Cardinality::OfCall(const NodeRef& node, const Expr& call) {
     const double equal = values > 1 ? 1 / values : kUnknownEqual;
     return name == "=" ? equal : 1 - equal;
   }
-  return name.find("like") != std::string_view::npos ? kUnknownMatch : kUnknownPredicate;
+  if (name.starts_with("!~")) return 1 - kUnknownMatch;
+  const bool matches = name.starts_with("~") || name.find("like") != std::string_view::npos;
+  return matches ? kUnknownMatch : kUnknownPredicate;
 }
 
 double Cardinality::Selectivity(const NodeRef& node, const ExprRef& predicate) {

@@ -78,7 +78,8 @@ class Builder {
   void FindFrontier(const std::vector<NodeRef>& roots);
   std::vector<int> ResultArrays() const;
   std::vector<int> ArrayRoots() const;
-  std::vector<NodeRef> WithSparseProducts(std::vector<NodeRef> roots);
+  std::vector<NodeRef> WithSparseProducts(std::vector<NodeRef> roots, Cardinality& cardinality);
+  void AddJoinFilters(std::vector<NodeRef>& roots, Cardinality& cardinality);
   absl::StatusOr<SharedPairs> SharePairsOf(const std::vector<NodeRef>& roots);
   std::unique_ptr<Step> MaterializeStep(const Provided& p, const ArrayProgram& arrays);
   int DenseCopy(const GridRelation& r, const AxisArray& a);
@@ -216,21 +217,14 @@ std::vector<int> Builder::ArrayRoots() const {
 }
 
 // What is left for Rows, with sparse products in it.
-std::vector<NodeRef> Builder::WithSparseProducts(std::vector<NodeRef> roots) {
+std::vector<NodeRef> Builder::WithSparseProducts(std::vector<NodeRef> roots,
+                                                 Cardinality& cardinality) {
   if (options_.sparse == RuleUse::kOff) return roots;
-  Cardinality cardinality([this](const Scan& scan) {
-    auto it = tables_.find(scan.table_id);
-    return it == tables_.end() ? nullptr : it->second;
-  });
   const bool force = options_.sparse == RuleUse::kForce;
   // Half of what is left: results and values need memory, too.
   const double most_bytes = static_cast<double>(budget_->available()) / 2;
-  const std::vector<NodeRef> order = TopologicalOrder(roots);
-  int last_id = 0;
-  for (const NodeRef& node : order) last_id = std::max(last_id, node->id);
-  program_.planner.NumberFrom(last_id + 1);
   Replacements rewritten;
-  for (const NodeRef& node : order) {
+  for (const NodeRef& node : TopologicalOrder(roots)) {
     NodeRef now = OverReplacements(node, rewritten, program_.planner);
     if (grid_->Find(node) == nullptr) {
       Planner& planner = program_.planner;
@@ -245,6 +239,14 @@ std::vector<NodeRef> Builder::WithSparseProducts(std::vector<NodeRef> roots) {
   }
   for (NodeRef& root : roots) root = rewritten[root.get()];
   return roots;
+}
+
+void Builder::AddJoinFilters(std::vector<NodeRef>& roots, Cardinality& cardinality) {
+  if (options_.join_filters == RuleUse::kOff) return;
+  const int filters =
+      FilterByJoins(roots, program_.planner, cardinality, options_.join_filters == RuleUse::kForce,
+                    [this](const NodeRef& node) { return grid_->Find(node) != nullptr; });
+  if (filters > 0) program_.rules.push_back({"join filters", absl::StrCat(filters, " joins")});
 }
 
 std::unique_ptr<Step> Builder::MaterializeStep(const Provided& p, const ArrayProgram& arrays) {
@@ -367,7 +369,15 @@ absl::Status Builder::Build() {
       const GridRelation* r = grid_->Find(node);
       return r == nullptr ? -1 : static_cast<double>(CellsOf(r->extents));
     };
-    roots = WithSparseProducts(std::move(roots));
+    Cardinality cardinality([this](const Scan& scan) {
+      auto it = tables_.find(scan.table_id);
+      return it == tables_.end() ? nullptr : it->second;
+    });
+    int last_id = 0;
+    for (const NodeRef& node : TopologicalOrder(roots)) last_id = std::max(last_id, node->id);
+    program_.planner.NumberFrom(last_id + 1);
+    roots = WithSparseProducts(std::move(roots), cardinality);
+    AddJoinFilters(roots, cardinality);
     program_.plans = roots;
     RowsLowering rows(options_, roots, std::move(inputs));
     for (const NodeRef& root : roots) {

@@ -28,9 +28,11 @@ struct PlanOptions {
   RuleUse store = RuleUse::kOn;       // maps that are read more than once reach memory
   RuleUse tile = RuleUse::kOn;        // steps that share large arrays run together, tile by tile
   RuleUse join_order = RuleUse::kOn;  // joins of Rows in the cheapest order
-  RuleUse sparse = RuleUse::kOn;      // joins + SUM(product) of Rows as sparse products
-  RuleUse stack = RuleUse::kOn;       // steps of one shape become one
-  RuleUse stage = RuleUse::kOn;       // independent steps run side by side
+  // Rows that meet nothing in a join are dropped where they come from.
+  RuleUse join_filters = RuleUse::kOn;
+  RuleUse sparse = RuleUse::kOn;  // joins + SUM(product) of Rows as sparse products
+  RuleUse stack = RuleUse::kOn;   // steps of one shape become one
+  RuleUse stage = RuleUse::kOn;   // independent steps run side by side
   // Of lists of pairs that hold both orders one is computed; kForce: those that do not are errors.
   RuleUse pairs = RuleUse::kOn;
   int64_t work_mem =

@@ -2,6 +2,9 @@
 // where it does not match.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "absl/container/flat_hash_set.h"
 #include "plan/cardinality.h"
 #include "plan/dim_extents.h"
@@ -48,5 +51,12 @@ NodeRef MakeSampledProduct(const NodeRef& node, Planner& planner);
 // the place of the nodes below. Null: it is none, or that is not cheaper.
 NodeRef MakeProductOfSample(const NodeRef& node, const Replacements& done, Planner& planner,
                             Cardinality& cardinality, double most_bytes, bool force);
+
+// Semi-joins that drop rows before joins where these would drop them, by relations that the joins
+// read anyway (rules/join_filters.cc): results are the same rows in the same order. `force`:
+// wherever there can be one. Leaves nodes that are `is_fixed` alone, and what is below them.
+// Returns how many joins got a filter.
+int FilterByJoins(std::vector<NodeRef>& roots, Planner& planner, Cardinality& cardinality,
+                  bool force, const std::function<bool(const NodeRef&)>& is_fixed);
 
 }  // namespace adjoin

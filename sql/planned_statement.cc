@@ -185,7 +185,7 @@ void PlannedStatement::AddStage(std::string_view heading, const Statement& state
 PlanReport PlannedStatement::Report(const CatalogState* catalog, const RunProfile* profile) const {
   PlanReport report{stages_, {}, program_.get(), program_->rules(), {}, profile, plan_ms_};
   if (report.stages.back().plans != program_->plans())
-    report.stages.push_back({"Sparse products:", program_->plans()});
+    report.stages.push_back({"Sparse products and join filters:", program_->plans()});
   for (const Statement::Output& output : statement_.outputs)
     report.sinks.push_back(DescribeSink(output.sink));
   if (catalog == nullptr) return report;

@@ -149,6 +149,8 @@ constexpr Row kRows[] = {
     ADJOIN_ROW("adjoin.grid", plan.grid, PlanBool<&PlanOptions::grid>, OnOff(s.plan.grid)),
     ADJOIN_ROW("adjoin.inline", plan.inline_maps, PlanBool<&PlanOptions::inline_maps>,
                OnOff(s.plan.inline_maps)),
+    ADJOIN_ROW("adjoin.join_filters", plan.join_filters, PlanRule<&PlanOptions::join_filters>,
+               OnOffForce(s.plan.join_filters)),
     ADJOIN_ROW("adjoin.join_order", plan.join_order, PlanRule<&PlanOptions::join_order>,
                OnOffForce(s.plan.join_order)),
     ADJOIN_ROW("adjoin.morsel_rows", plan.morsel_rows, PlanRows<&PlanOptions::morsel_rows>,

@@ -63,13 +63,13 @@ TEST_F(SampledProductTest, ValuesAndDerivativesAreProducts) {
   // The factors' cotangents are sparse products with the cells', the cells' own is sampled.
   for (const char* factor : {"u", "v"}) {
     const std::string plan = Plan(Gradient(factor));
-    const std::string program = plan.substr(plan.find("Sparse products:"));
+    const std::string program = plan.substr(plan.find("Sparse products and join filters:"));
     EXPECT_EQ(Count(program, "SampledProduct["), 1) << plan;
     EXPECT_EQ(Count(program, "SparseProduct["), 1) << plan;
     EXPECT_EQ(Count(program, "Contraction["), 0) << plan;
   }
   const std::string plan = Plan(Gradient("r"));
-  EXPECT_EQ(Count(plan.substr(plan.find("Sparse products:")), "SampledProduct["), 2) << plan;
+  EXPECT_EQ(Count(plan.substr(plan.find("Sparse products and join filters:")), "SampledProduct["), 2) << plan;
   for (const std::string& sql :
        {std::string(kCells), Gradient("u"), Gradient("v"), Gradient("r")}) {
     Run("SET adjoin.sparse = on");
