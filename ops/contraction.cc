@@ -37,7 +37,7 @@ struct PairSums {
 };
 
 struct ContractionShared final : SharedState {
-  double expansion() const override { return index->rows_per_key(); }
+  double expansion() const override { return index->fan_out().Expected(); }
   TableRef right;
   std::unique_ptr<JoinIndex> index;
   std::vector<FlatColumn> flat;  // the right side's keys and factor, by row

@@ -38,7 +38,7 @@ struct HashJoinSpec {
 
 // The right side as it is probed: all of it, or a part that has the rows of some keys.
 struct BuildSide final : SharedState {
-  double expansion() const override { return index->rows_per_key(); }
+  double expansion() const override { return index->fan_out().Expected(); }
   TableRef table;
   std::unique_ptr<JoinIndex> index;
   // Of the whole right side.

@@ -61,10 +61,23 @@ class JoinIndexBuilder {
     }
     index_->charge_.Release(8 * num_rows_);
     index_->rows_with_nulls_ = num_rows_ - index_->num_rows();
+    index_->fan_out_ = CountFanOut();
     return std::move(index_);
   }
 
  private:
+  // 1 ns a key: 4 ms of the 1e7 that take 200 to index.
+  FanOut CountFanOut() const {
+    FanOut counted{double(index_->num_keys()), double(index_->num_rows())};
+    if (index_->ids_are_rows_) counted.squares = counted.rows;
+    const LargeVector<uint32_t>& offsets = index_->grouped_.offsets;
+    for (size_t key = 0; key + 1 < offsets.size() && !index_->ids_are_rows_; ++key) {
+      const double rows = offsets[key + 1] - offsets[key];
+      counted.squares += rows * rows;
+    }
+    return counted;
+  }
+
   // All rows are one key.
   void PutTogether() {
     index_->num_keys_ = num_rows_ > 0 ? 1 : 0;

@@ -1,6 +1,7 @@
 // Rows of a table by key: what the build side of a join becomes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,6 +26,19 @@ struct JoinKeys {
 // How keys find their rows: one integer key by its rank among the values, others by a KeyTable,
 // which is built by parts on several threads where there are many rows.
 enum class JoinForm : uint8_t { kRanks, kTable, kParts };
+
+// How many rows its keys have.
+struct FanOut {
+  double keys = 0, rows = 0;
+  double squares = 0;  // of each key's rows, summed
+  void Add(const FanOut& other) {
+    keys += other.keys, rows += other.rows, squares += other.squares;
+  }
+  // Rows that a look-up finds: of rows that have the keys of the indexed ones, as many as those
+  // have in the mean, so that blocks with hot keys in them are no larger than others. Where each
+  // key is looked up once that would cut far too many blocks: at most 256 times the rows of a key.
+  double Expected() const { return keys == 0 ? 0 : std::min(squares / rows, 256 * rows / keys); }
+};
 
 // Immutable once built; lookups are thread-safe with a scratch a thread.
 class JoinIndex {
@@ -58,9 +72,7 @@ class JoinIndex {
   bool ids_are_rows() const { return ids_are_rows_; }
   int64_t num_keys() const { return num_keys_; }
   int64_t num_rows() const { return static_cast<int64_t>(grouped_.rows.size()); }  // not left out
-  double rows_per_key() const {
-    return num_keys() == 0 ? 0 : double(num_rows()) / double(num_keys());
-  }
+  const FanOut& fan_out() const { return fan_out_; }
   // Rows left out because a key was NULL.
   int64_t rows_with_nulls() const { return rows_with_nulls_; }
 
@@ -80,6 +92,7 @@ class JoinIndex {
   RowsById grouped_;                 // without offsets where ids are rows
   LargeVector<uint32_t> row_of_id_;  // where ids are rows, and were not as they were found
   int64_t num_keys_ = 0;
+  FanOut fan_out_;
   int64_t rows_with_nulls_ = 0;
   bool ids_are_rows_ = false;
 };

@@ -38,9 +38,7 @@ class SpilledJoin final : public SpilledOperator {
     return Count(*root_, spec, run);
   }
 
-  double expansion() const override {
-    return keys_ == 0 ? 0 : static_cast<double>(indexed_) / static_cast<double>(keys_);
-  }
+  double expansion() const override { return fan_out_.Expected(); }
 
   absl::StatusOr<std::shared_ptr<const Source>> Run(const Branch& before, int64_t first_block,
                                                     RunState& run) const override {
@@ -125,8 +123,7 @@ class SpilledJoin final : public SpilledOperator {
       }
       ADJOIN_RETURN_IF_ERROR(build.status());
       const JoinIndex& index = *(*build)->index;
-      keys_ += index.num_keys();
-      indexed_ += index.num_rows();
+      fan_out_.Add(index.fan_out());
       nulls_ += index.rows_with_nulls();
     }
     return absl::OkStatus();
@@ -172,7 +169,8 @@ class SpilledJoin final : public SpilledOperator {
   const PipelineOptions options_;
   std::vector<TypeId> right_types_;
   std::unique_ptr<RightParts> root_;
-  int64_t keys_ = 0, indexed_ = 0, nulls_ = 0;
+  FanOut fan_out_;
+  int64_t nulls_ = 0;
 };
 
 }  // namespace

@@ -89,6 +89,10 @@ void Check(const std::vector<TypeId>& types, const std::vector<Row>& build,
           (*index)->FindMatches(VectorsOf(*flat), n, rows.data(), matched.data(), scratch);
       for (const auto& [key, of_key] : rows_of) left_out -= std::ssize(of_key);
       EXPECT_EQ((*index)->rows_with_nulls(), left_out);
+      double squares = 0;
+      for (const auto& [key, of_key] : rows_of) squares += std::pow(double(of_key.size()), 2);
+      EXPECT_EQ((*index)->fan_out().rows, double(std::ssize(build) - left_out));
+      EXPECT_EQ((*index)->fan_out().squares, squares);
       for (int64_t r = 0; r < n; ++r) {
         const auto key = KeyOf(probe[static_cast<size_t>(r)], null_safe);
         const auto it = key.has_value() ? rows_of.find(*key) : rows_of.end();
@@ -183,6 +187,16 @@ TEST(JoinIndexTest, PassesTheBudgetOn) {
     EXPECT_EQ(index.status().code(), absl::StatusCode::kResourceExhausted) << int(form);
     EXPECT_EQ(run.budget->used(), 0);
   }
+}
+
+TEST(FanOutTest, HotKeysAreExpected) {
+  EXPECT_EQ((FanOut{}.Expected()), 0);
+  EXPECT_EQ((FanOut{10, 10, 10}.Expected()), 1);
+  EXPECT_EQ((FanOut{10, 40, 160}.Expected()), 4);
+  FanOut hot{1, 90, 8100};
+  hot.Add({10, 10, 10});
+  EXPECT_EQ(hot.Expected(), 81.1);
+  EXPECT_EQ((FanOut{1000000, 2000000, 1e12}.Expected()), 512);  // at most 256 times the mean
 }
 
 // Parts that have no room make way for one table.
