@@ -5,6 +5,7 @@
 //                  with S times the memory that took, beside the tables, and the rest in files
 //   result FOLDER  writes that run's rows, as data.py writes a table
 //   round SECONDS  times runs for that long, one at least
+//   explain        the plan as that run ran it
 //   record         the least and the median time, and the most memory that the rounds took
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -193,6 +194,8 @@ class Query {
 
   absl::Status Write(const fs::path& folder) const { return WriteTable(result_.rows, folder); }
 
+  std::string Explain() const { return prepared_->Explain(/*analyze=*/true); }
+
   absl::Status Round(double seconds) {
     if (times_.empty()) {
       result_ = {};
@@ -250,6 +253,10 @@ absl::Status Answer(Serving& serving, const std::string& command, const std::str
   if (!query.has_value()) return absl::InvalidArgumentError("no query before " + command);
   if (command == "result") return query->Write(argument);
   if (command == "round") return query->Round(std::stod(argument));
+  if (command == "explain") {
+    answer = {{"plan", query->Explain()}};
+    return absl::OkStatus();
+  }
   if (command == "record") {
     answer = query->Record();
     return absl::OkStatus();
