@@ -64,6 +64,19 @@ TEST_F(JoinOrderTest, OffLeavesTheTextsOrder) {
   EXPECT_NE(Ordered(prepared->Explain()), "");
 }
 
+TEST_F(JoinOrderTest, PatternsAreTakenToMatchFewRows) {
+  Run("CREATE TABLE t AS SELECT 'name ' || i AS name FROM generate_series(1, 1000) AS s(i)");
+  const auto rows = [&](const std::string& condition, const std::string& estimated) {
+    const std::string plan = Rows("EXPLAIN SELECT name FROM t WHERE " + condition);
+    EXPECT_NE(plan.find("  rows=" + estimated + "\n"), std::string::npos) << condition << plan;
+  };
+  rows("name LIKE '%7%'", "50");
+  rows("name ILIKE '%7%'", "50");
+  rows("name ~ '7'", "50");
+  rows("name !~ '7'", "950");
+  rows("name NOT LIKE '%7%'", "950");
+}
+
 TEST_F(JoinOrderTest, JoinsAreOrderedAnewWhenTablesHaveGrown) {
   Run("CREATE TABLE a AS SELECT i AS k, i AS v FROM generate_series(1, 40) AS s(i) WHERE i <> 3;"
       "CREATE TABLE b AS SELECT i AS k, i AS w FROM generate_series(1, 9000) AS s(i) WHERE i <> 3");
