@@ -40,11 +40,24 @@ struct JoinFilter {
 
 int PlainColumn(const ExprRef& expr) { return expr->kind == ExprKind::kColumn ? expr->index : -1; }
 
-std::optional<int> PositionOf(int column, const std::vector<ExprRef>& exprs) {
-  for (size_t i = 0; i < exprs.size(); ++i) {
-    if (PlainColumn(exprs[i]) == column) return static_cast<int>(i);
-  }
-  return std::nullopt;
+// The input's column that the column of a node with one input is; -1: it is none, or the node is
+// none of those that leave values alone.
+int ColumnBelow(const Node& node, int column) {
+  const auto c = static_cast<size_t>(column);
+  if (const auto* project = std::get_if<Project>(&node.op)) return PlainColumn(project->exprs[c]);
+  if (const auto* group = std::get_if<GroupBy>(&node.op))
+    return c < group->keys.size() ? PlainColumn(group->keys[c]) : -1;
+  if (std::holds_alternative<Window>(node.op))
+    return column < node.inputs[0]->width() ? column : -1;
+  const bool keeps = std::holds_alternative<Filter>(node.op) ||
+                     std::holds_alternative<Sort>(node.op) ||
+                     std::holds_alternative<Limit>(node.op);
+  return keeps ? column : -1;
+}
+
+bool Partitions(const Window& window, int column) {
+  return std::any_of(window.partition.begin(), window.partition.end(),
+                     [&](const ExprRef& key) { return PlainColumn(key) == column; });
 }
 
 // An input that a filter of a node can go into, by which of the input's columns, and what a row of
@@ -136,42 +149,42 @@ class JoinFilters {
     return filters;
   }
 
+  using ColumnOf = std::pair<NodeRef, int>;
+
   // Right sides of joins below that have every value of the node's column, and in which column.
-  std::vector<std::pair<NodeRef, int>> Met(NodeRef node, int column) const {
-    std::vector<std::pair<NodeRef, int>> met;
-    for (int depth = 0; depth < kMostDepth && !is_fixed_(node); ++depth) {
+  std::vector<ColumnOf> Met(NodeRef node, int column) const {
+    std::vector<ColumnOf> met;
+    for (int depth = 0; depth < kMostDepth && column >= 0 && !is_fixed_(node); ++depth) {
+      if (node->inputs.empty()) break;
+      NodeRef below = node->inputs[0];
       if (const auto* join = std::get_if<Join>(&node->op)) {
-        const int split = node->inputs[0]->width();
-        const bool matched = join->kind == JoinKind::kInner || join->kind == JoinKind::kSemi;
-        for (const JoinKey& key : join->keys) {
-          const int right = PlainColumn(key.right);
-          if (matched && !key.null_safe && PlainColumn(key.left) == column && right >= 0)
-            met.emplace_back(node->inputs[1], right);
+        column = MetIn(*node, *join, column, met);
+        if (column >= below->width()) {
+          column -= below->width();
+          below = node->inputs[1];
         }
-        if (join->kind == JoinKind::kFull || (column >= split && join->kind != JoinKind::kInner))
-          break;
-        if (column >= split) met.emplace_back(node->inputs[1], column - split);
-        const NodeRef below = node->inputs[column < split ? 0 : 1];
-        column -= column < split ? 0 : split;
-        node = below;
-        continue;
+      } else {
+        column = ColumnBelow(*node, column);
       }
-      if (const auto* project = std::get_if<Project>(&node->op)) {
-        column = PlainColumn(project->exprs[static_cast<size_t>(column)]);
-      } else if (const auto* group = std::get_if<GroupBy>(&node->op)) {
-        const auto c = static_cast<size_t>(column);
-        column = c < group->keys.size() ? PlainColumn(group->keys[c]) : -1;
-      } else if (std::holds_alternative<Window>(node->op)) {
-        if (column >= node->inputs[0]->width()) break;
-      } else if (!std::holds_alternative<Filter>(node->op) &&
-                 !std::holds_alternative<Sort>(node->op) &&
-                 !std::holds_alternative<Limit>(node->op)) {
-        break;
-      }
-      if (column < 0) break;
-      node = node->inputs[0];
+      node = std::move(below);
     }
     return met;
+  }
+
+  // Adds those of this join; the column where one of its inputs has all values of it, else -1.
+  static int MetIn(const Node& node, const Join& join, int column, std::vector<ColumnOf>& met) {
+    const int split = node.inputs[0]->width();
+    const bool inner = join.kind == JoinKind::kInner;
+    for (const JoinKey& key : join.keys) {
+      const int right = PlainColumn(key.right);
+      if ((inner || join.kind == JoinKind::kSemi) && !key.null_safe && right >= 0 &&
+          PlainColumn(key.left) == column) {
+        met.emplace_back(node.inputs[1], right);
+      }
+    }
+    if (join.kind == JoinKind::kFull || (column >= split && !inner)) return -1;
+    if (column >= split) met.emplace_back(node.inputs[1], column - split);
+    return column;
   }
 
   // `node`, a row of which costs `work` above it, with the filter that saves most on it or below.
@@ -287,37 +300,31 @@ class JoinFilters {
     const auto readers = readers_.find(&node);
     if (depth >= kMostDepth || is_fixed_(ref) || (readers != readers_.end() && readers->second > 1))
       return {};
-    if (std::holds_alternative<Filter>(node.op)) return {{0, columns, kPass}};
-    if (std::holds_alternative<Sort>(node.op)) return {{0, columns, kSort}};
+    if (const auto* join = std::get_if<Join>(&node.op)) return EntriesOfJoin(node, *join, columns);
+    std::vector<Entry> entries;
     if (IsUnion(node)) {
-      std::vector<Entry> entries;
       for (size_t i = 0; i < node.inputs.size(); ++i) entries.push_back({i, columns, kPass});
       return entries;
     }
-    if (const auto* project = std::get_if<Project>(&node.op))
-      return Through(
-          columns, [&](int c) { return PlainColumn(project->exprs[static_cast<size_t>(c)]); },
-          kPass);
-    if (const auto* group = std::get_if<GroupBy>(&node.op)) {
-      return Through(
-          columns,
-          [&](int c) {
-            const auto i = static_cast<size_t>(c);
-            return i < group->keys.size() ? PlainColumn(group->keys[i]) : -1;
-          },
-          kGroup);
+    if (std::holds_alternative<Limit>(node.op)) return {};  // other rows would be the first
+    const auto* window = std::get_if<Window>(&node.op);
+    Entry below{0, {}, WorkIn(node)};
+    for (int c : columns) {
+      // Partitions go as a whole.
+      below.columns.push_back(window != nullptr && !Partitions(*window, c) ? -1
+                                                                           : ColumnBelow(node, c));
+      if (below.columns.back() < 0) return {};
     }
-    if (const auto* window = std::get_if<Window>(&node.op)) {
-      return Through(
-          columns,
-          [&](int c) {
-            return c < node.inputs[0]->width() && PositionOf(c, window->partition).has_value() ? c
-                                                                                               : -1;
-          },
-          kSort);
-    }
-    if (const auto* join = std::get_if<Join>(&node.op)) return EntriesOfJoin(node, *join, columns);
-    return {};
+    entries.push_back(std::move(below));
+    return entries;
+  }
+
+  // What a row costs in a node with one input.
+  static double WorkIn(const Node& node) {
+    if (std::holds_alternative<GroupBy>(node.op)) return kGroup;
+    if (std::holds_alternative<Sort>(node.op) || std::holds_alternative<Window>(node.op))
+      return kSort;
+    return kPass;
   }
 
   static std::vector<Entry> EntriesOfJoin(const Node& node, const Join& join,
@@ -330,16 +337,6 @@ class JoinFilters {
     Entry right{1, columns, kBuild};
     for (int& c : right.columns) c -= split;
     return {right};
-  }
-
-  template <typename F>
-  static std::vector<Entry> Through(const std::vector<int>& columns, F&& below, double work) {
-    Entry entry{0, {}, work};
-    for (int c : columns) {
-      entry.columns.push_back(below(c));
-      if (entry.columns.back() < 0) return {};
-    }
-    return {entry};
   }
 
   Planner& planner_;
