@@ -24,8 +24,8 @@ constexpr int kRounds = 10;
 constexpr double kTolerance32 = 1e-5, kTolerance64 = 1e-12;
 
 // The settings of this planner's rules, one a row.
-constexpr const char* kRules[] = {"share", "inline", "store",      "stack",
-                                  "tile",  "stage",  "contraction"};
+constexpr const char* kRules[] = {"share", "inline", "store",       "stack",
+                                  "tile",  "stage",  "contraction", "pairs"};
 
 struct Variant {
   std::string name;
@@ -58,7 +58,8 @@ std::vector<Entry> Entries() {
           {"attention 2048", "2048", "f32", Attention, true},
           {"mlp", "mnist", "f32", Mlp},
           {"kmeans", "kmeans", "f64", SmallModel},
-          {"factorization", "factorization", "f64", SmallModel}};
+          {"factorization", "factorization", "f64", SmallModel},
+          {"svgd 2000", "2000", "f64", Svgd}};
 }
 
 struct Running {

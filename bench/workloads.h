@@ -1,5 +1,5 @@
 // The models that more than one benchmark times, each as one statement: a training step, or the
-// gradients of an attention.
+// gradients of an attention or of particles.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -21,5 +21,9 @@ absl::StatusOr<Workload> Mlp(const Options& options);
 // An SGD step of examples/models/<size>.sql on its tables in tests/data: kmeans or factorization,
 // in f64.
 absl::StatusOr<Workload> SmallModel(const Options& options);
+
+// Stein's update of particles over their near pairs (examples/svgd): size N-forward, or N: the
+// gradient of the sum of its squares by the positions of N particles.
+absl::StatusOr<Workload> Svgd(const Options& options);
 
 }  // namespace adjoin::bench
