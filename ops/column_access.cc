@@ -460,25 +460,6 @@ void RowTaker::TakeAscending(int64_t first, std::span<const int32_t> rows, int64
     valid_[at + i] = column_->is_null(first + rows[i]) ? 0 : 1;
 }
 
-void RowTaker::TakeNear(std::span<const int32_t> rows, const uint8_t* present, int64_t at) {
-  const auto n = static_cast<int64_t>(rows.size());
-  WithElementType(stored_type(), [&](auto zero) {
-    using T = decltype(zero);
-    T* out = values_->mutable_as<T>() + at;
-    if (column_->length() == 0) {
-      std::fill_n(out, n, T{});
-      return;
-    }
-    const T* from = column_->values<T>();
-    for (int64_t i = 0; i < n; ++i) out[i] = from[rows[i]];
-    for (int64_t i = 0; i < n && present != nullptr; ++i) out[i] = present[i] != 0 ? out[i] : T{};
-  });
-  for (int64_t i = 0; i < n && !valid_.empty(); ++i) {
-    const bool is_there = present == nullptr || present[i] != 0;
-    valid_[at + i] = is_there && !column_->is_null(rows[i]) ? 1 : 0;
-  }
-}
-
 absl::StatusOr<ColumnRef> RowTaker::Finish(const std::shared_ptr<const Buffer>& present,
                                            const std::shared_ptr<MemoryBudget>& budget) {
   std::shared_ptr<const Dictionary> dictionary = column_->dictionary();

@@ -144,8 +144,6 @@ class RowTaker {
   void Take(std::span<const int64_t> rows, int64_t at);
   // The same of rows first + rows[i], which never fall. REQUIRES: not `outer`.
   void TakeAscending(int64_t first, std::span<const int32_t> rows, int64_t at);
-  // The same, where rows that are to be NULL are 0 and have 0 in `present` (null: there is none).
-  void TakeNear(std::span<const int32_t> rows, const uint8_t* present, int64_t at);
   // The last call. `present`: MakeValidity of where rows were not -1, shared by the columns that
   // are taken by the same rows.
   absl::StatusOr<ColumnRef> Finish(const std::shared_ptr<const Buffer>& present,

@@ -187,37 +187,27 @@ class PairsTaker {
   }
 
   void TakeNear(const Piece& piece) {
-    std::vector<int32_t> near(std::min(kRows, piece.left.size()));
+    std::vector<int32_t> from_first(std::min(kRows, piece.left.size()));
     for (size_t begin = 0; begin < piece.left.size(); begin += kRows) {
       const size_t n = std::min(kRows, piece.left.size() - begin);
       const int64_t at = piece.at + static_cast<int64_t>(begin);
-      TakeLeft(piece.left.subspan(begin, n), at, near);
-      TakeRight(piece.right.subspan(begin, n), at, near);
+      if (!of_left_.empty()) TakeLeft(piece.left.subspan(begin, n), at, from_first);
+      const auto right = piece.right.subspan(begin, n);
+      for (size_t r = 0; r < n && spec_.outer; ++r) present_[at + r] = right[r] >= 0 ? 1 : 0;
+      for (size_t c = 0; c < of_right_.size() && right_is_small_; ++c)
+        of_right_[c].rows.Take(right, at);
     }
   }
 
-  void TakeLeft(std::span<const int64_t> rows, int64_t at, std::vector<int32_t>& near) {
-    if (of_left_.empty()) return;
+  void TakeLeft(std::span<const int64_t> rows, int64_t at, std::vector<int32_t>& from_first) {
     if (rows.back() - rows.front() > INT32_MAX) {
       for (Taken& of : of_left_) of.rows.Take(rows, at);
       return;
     }
-    for (size_t r = 0; r < rows.size(); ++r) near[r] = static_cast<int32_t>(rows[r] - rows.front());
-    for (Taken& of : of_left_)
-      of.rows.TakeAscending(rows.front(), std::span(near).first(rows.size()), at);
-  }
-
-  void TakeRight(std::span<const int64_t> rows, int64_t at, std::vector<int32_t>& near) {
-    uint8_t* present = nullptr;
-    if (spec_.outer) {
-      uint8_t all = 1;
-      for (size_t r = 0; r < rows.size(); ++r) all &= present_[at + r] = rows[r] >= 0 ? 1 : 0;
-      if (all == 0) present = present_.data() + at;
-    }
-    if (!right_is_small_) return;
     for (size_t r = 0; r < rows.size(); ++r)
-      near[r] = static_cast<int32_t>(std::max<int64_t>(rows[r], 0));
-    for (Taken& of : of_right_) of.rows.TakeNear(std::span(near).first(rows.size()), present, at);
+      from_first[r] = static_cast<int32_t>(rows[r] - rows.front());
+    for (Taken& of : of_left_)
+      of.rows.TakeAscending(rows.front(), std::span(from_first).first(rows.size()), at);
   }
 
   const MaterializePairsSpec& spec_;
