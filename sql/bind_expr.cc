@@ -12,6 +12,7 @@
 #include "sql/bind_call.h"
 #include "sql/bind_groups.h"
 #include "sql/bind_operator.h"
+#include "sql/bind_row.h"
 #include "sql/bind_subquery.h"
 #include "sql/resolve_name.h"
 #include "sql/type_names.h"
@@ -78,10 +79,13 @@ absl::StatusOr<ExprRef> BindLogic(BindState& state, const Json& body, const Cont
 }
 
 absl::StatusOr<ExprRef> BindNullTest(BindState& state, const Json& body, const Context& context) {
-  ADJOIN_ASSIGN_OR_RETURN(const Typed arg, BindExpr(state, FieldOf(body, "arg"), context));
-  ADJOIN_ASSIGN_OR_RETURN(ExprRef value, Settle(state, arg));
-  const bool is_null = TextOf(body, "nulltesttype") == "IS_NULL";
-  return CallNamed(is_null ? "is null" : "is not null", {std::move(value)}, TypeId::kBool);
+  ADJOIN_ASSIGN_OR_RETURN(const Operand arg, BindOperand(state, FieldOf(body, "arg"), context));
+  std::vector<ExprRef> values;
+  for (const Typed& value : arg.values) {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef settled, Settle(state, value));
+    values.push_back(std::move(settled));
+  }
+  return NullTest(std::move(values), TextOf(body, "nulltesttype") == "IS_NULL");
 }
 
 // x IS TRUE and the like, which are never NULL.
@@ -340,7 +344,9 @@ absl::StatusOr<CommonTyping> CommonTypeOf(BindState& state, const std::vector<Ty
     const bool written = state.ExactOf(value.expr) != nullptr;
     any_written |= written;
     any_numeric |= value.expr->type == TypeId::kDecimal;
-    types.push_back(written ? TypeId::kDecimal : value.expr->type);
+    const TypeId type = written ? TypeId::kDecimal : value.expr->type;
+    if (std::ranges::find(types, type) != types.end()) continue;  // 100,000 rows of VALUES
+    types.push_back(type);
     ADJOIN_ASSIGN_OR_RETURN(out.type, state.At(CommonType(types, construct), value.location));
   }
   out.open = types.empty();

@@ -7,6 +7,8 @@
 #include "engine/status.h"
 #include "plan/row_functions.h"
 #include "sql/bind_expr.h"
+#include "sql/bind_row.h"
+#include "sql/bind_subquery.h"
 
 namespace adjoin {
 namespace {
@@ -15,18 +17,19 @@ absl::StatusOr<ExprRef> BindBetween(BindState& state, const Json& body, const Co
                                     std::string_view kind) {
   const int location = LocationOf(body);
   const Json& bounds = ListOf(FieldOf(FieldOf(body, "rexpr"), "List"), "items");
-  ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(body, "lexpr"), context));
-  ADJOIN_ASSIGN_OR_RETURN(const Typed low, BindExpr(state, bounds.at(0), context));
-  ADJOIN_ASSIGN_OR_RETURN(const Typed high, BindExpr(state, bounds.at(1), context));
-  const auto between = [&](const Typed& a, const Typed& b) -> absl::StatusOr<ExprRef> {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef above, ResolveTyped(state, ">=", {value, a}, location));
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef below, ResolveTyped(state, "<=", {value, b}, location));
+  ADJOIN_ASSIGN_OR_RETURN(const Operand value,
+                          BindOperand(state, FieldOf(body, "lexpr"), context));
+  ADJOIN_ASSIGN_OR_RETURN(const Operand low, BindOperand(state, bounds.at(0), context));
+  ADJOIN_ASSIGN_OR_RETURN(const Operand high, BindOperand(state, bounds.at(1), context));
+  const auto between = [&](const Operand& a, const Operand& b) -> absl::StatusOr<ExprRef> {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef above, Compare(state, ">=", value, a, location));
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef below, Compare(state, "<=", value, b, location));
     return CallNamed("and", {std::move(above), std::move(below)}, TypeId::kBool);
   };
   const bool negated = kind.starts_with("AEXPR_NOT");
   if (negated && kind == "AEXPR_NOT_BETWEEN") {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef below, ResolveTyped(state, "<", {value, low}, location));
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef above, ResolveTyped(state, ">", {value, high}, location));
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef below, Compare(state, "<", value, low, location));
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef above, Compare(state, ">", value, high, location));
     return CallNamed("or", {std::move(below), std::move(above)}, TypeId::kBool);
   }
   ADJOIN_ASSIGN_OR_RETURN(ExprRef out, between(low, high));
@@ -40,56 +43,16 @@ absl::StatusOr<ExprRef> BindBetween(BindState& state, const Json& body, const Co
 absl::StatusOr<ExprRef> BindInList(BindState& state, const Json& body, const Context& context) {
   const int location = LocationOf(body);
   const bool negated = LastName(ListOf(body, "name")) == "<>";
-  ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(body, "lexpr"), context));
-  ADJOIN_ASSIGN_OR_RETURN(
-      const std::vector<Typed> items,
-      BindList(state, ListOf(FieldOf(FieldOf(body, "rexpr"), "List"), "items"), context));
+  ADJOIN_ASSIGN_OR_RETURN(const Operand value,
+                          BindOperand(state, FieldOf(body, "lexpr"), context));
   std::vector<ExprRef> tests;
-  for (const Typed& item : items) {
+  for (const Json& node : ListOf(FieldOf(FieldOf(body, "rexpr"), "List"), "items")) {
+    ADJOIN_ASSIGN_OR_RETURN(const Operand item, BindOperand(state, node, context));
     ADJOIN_ASSIGN_OR_RETURN(ExprRef test,
-                            ResolveTyped(state, negated ? "<>" : "=", {value, item}, location));
+                            Compare(state, negated ? "<>" : "=", value, item, location));
     tests.push_back(std::move(test));
   }
   return Combine(negated ? "and" : "or", tests);
-}
-
-const Json* AsRow(const Json& node) {
-  const auto [tag, body] = Unwrap(node);
-  return tag == "RowExpr" ? body : nullptr;
-}
-
-// (a, b) = (c, d) and <>: column by column. (a, b) <= (c, d): a < c OR (a = c AND b <= d), which
-// is NULL where PostgreSQL's comparison meets a NULL.
-absl::StatusOr<ExprRef> BindRowComparison(BindState& state, std::string_view name, const Json& left,
-                                          const Json& right, const Context& context, int location) {
-  ADJOIN_ASSIGN_OR_RETURN(const std::vector<Typed> a,
-                          BindList(state, ListOf(left, "args"), context));
-  ADJOIN_ASSIGN_OR_RETURN(const std::vector<Typed> b,
-                          BindList(state, ListOf(right, "args"), context));
-  if (a.size() != b.size())
-    return state.Error(sqlstate::kSyntaxError, "unequal number of entries in row expressions",
-                       location);
-  const auto test = [&](std::string_view op, size_t i) {
-    return ResolveTyped(state, op, {a[i], b[i]}, location);
-  };
-  if (name == "=" || name == "<>") {
-    std::vector<ExprRef> tests;
-    for (size_t i = 0; i < a.size(); ++i) {
-      ADJOIN_ASSIGN_OR_RETURN(ExprRef one, test(name, i));
-      tests.push_back(std::move(one));
-    }
-    return Combine(name == "=" ? "and" : "or", tests);
-  }
-  if (name != "<" && name != "<=" && name != ">" && name != ">=")
-    return state.NotSupported("this comparison of rows", location);
-  ADJOIN_ASSIGN_OR_RETURN(ExprRef out, test(name, a.size() - 1));
-  for (size_t i = a.size() - 1; i-- > 0;) {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef equal, test("=", i));
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef decided, test(name.substr(0, 1), i));
-    out = CallNamed("and", {std::move(equal), std::move(out)}, TypeId::kBool);
-    out = CallNamed("or", {std::move(decided), std::move(out)}, TypeId::kBool);
-  }
-  return out;
 }
 
 absl::StatusOr<ExprRef> BindInfix(BindState& state, std::string_view name, const Json& body,
@@ -97,17 +60,15 @@ absl::StatusOr<ExprRef> BindInfix(BindState& state, std::string_view name, const
   const Json& left = FieldOf(body, "lexpr");
   const Json& right = FieldOf(body, "rexpr");
   const int location = LocationOf(body);
-  if (AsRow(left) != nullptr && AsRow(right) != nullptr) {
-    return BindRowComparison(state, name, *AsRow(left), *AsRow(right), context, location);
+  if (left.is_null()) {
+    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, right, context));
+    return ResolveTyped(state, name, {std::move(value)}, location);
   }
-  std::vector<Typed> args;
-  if (!left.is_null()) {
-    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, left, context));
-    args.push_back(std::move(value));
-  }
-  ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, right, context));
-  args.push_back(std::move(value));
-  return ResolveTyped(state, name, std::move(args), location);
+  if (IsRowBesideSubquery(left, right))
+    return BindRowSubquery(state, name, left, *Unwrap(right).body, context, location);
+  ADJOIN_ASSIGN_OR_RETURN(const Operand a, BindOperand(state, left, context));
+  ADJOIN_ASSIGN_OR_RETURN(const Operand b, BindOperand(state, right, context));
+  return Compare(state, name, a, b, location);
 }
 
 // ~~ and ~~*, or their negations with ! before them.

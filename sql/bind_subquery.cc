@@ -8,6 +8,7 @@
 #include "plan/join_condition.h"
 #include "sql/bind_expr.h"
 #include "sql/bind_query.h"
+#include "sql/bind_row.h"
 #include "sql/decorrelate.h"
 
 namespace adjoin {
@@ -77,29 +78,24 @@ NodeRef AnyValue(Planner& planner, const NodeRef& plan, const ExprRef& condition
   return planner.Make(Project{{value}}, {counts});
 }
 
-// left op right for each column of the subquery; the level's expressions on the left become
-// placeholders.
-absl::StatusOr<std::vector<ExprRef>> Comparisons(BindState& state, const Json& sublink,
-                                                 const Query& query, const Context& context) {
-  const int location = LocationOf(sublink);
-  const Json& test = FieldOf(sublink, "testexpr");
-  std::vector<const Json*> items;
-  if (const auto [tag, body] = Unwrap(test); tag == "RowExpr") {
-    for (const Json& item : ListOf(*body, "args")) items.push_back(&item);
-  } else {
-    items.push_back(&test);
-  }
-  if (items.size() != query.columns.size()) {
+// The two sides of a comparison with a subquery's rows: the level's expressions become placeholders.
+struct Sides {
+  Operand left, right;
+};
+absl::StatusOr<Sides> SidesOf(BindState& state, const Json& test, const Query& query,
+                              const Context& context, int location) {
+  Sides out;
+  ADJOIN_ASSIGN_OR_RETURN(out.left, BindOperand(state, test, context));
+  std::vector<Typed>& values = out.left.values;
+  if (values.size() != query.columns.size()) {
     return state.Error(sqlstate::kSyntaxError,
-                       items.size() < query.columns.size() ? "subquery has too many columns"
-                                                           : "subquery has too few columns",
+                       values.size() < query.columns.size() ? "subquery has too many columns"
+                                                            : "subquery has too few columns",
                        location);
   }
-  const std::string op = Has(sublink, "operName") ? LastName(ListOf(sublink, "operName")) : "=";
-  if (items.size() > 1 && op != "=") return state.NotSupported("this comparison of rows", location);
-  std::vector<ExprRef> out;
-  for (size_t i = 0; i < items.size(); ++i) {
-    ADJOIN_ASSIGN_OR_RETURN(Typed left, BindExpr(state, *items[i], context));
+  out.right.is_row = out.left.is_row;
+  for (size_t i = 0; i < values.size(); ++i) {
+    Typed& left = values[i];
     const TypeId type = query.columns[i].type;
     if (left.unknown) {
       ADJOIN_ASSIGN_OR_RETURN(left.expr, Coerce(state, left, type));
@@ -107,9 +103,28 @@ absl::StatusOr<std::vector<ExprRef>> Comparisons(BindState& state, const Json& s
     left.unknown = false;
     if (left.expr->kind != ExprKind::kConstant)
       left.expr = state.OuterReference(*context.level, left.expr);
-    const Typed right{ColumnExpr(static_cast<int>(i), type), false, location};
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef comparison, ResolveTyped(state, op, {left, right}, location));
-    out.push_back(std::move(comparison));
+    out.right.values.push_back({ColumnExpr(static_cast<int>(i), type), false, location});
+  }
+  return out;
+}
+
+// left op right over the subquery's columns, as conditions that all must hold: one a column for =.
+absl::StatusOr<std::vector<ExprRef>> Comparisons(BindState& state, const Json& sublink,
+                                                 const Query& query, const Context& context) {
+  const int location = LocationOf(sublink);
+  ADJOIN_ASSIGN_OR_RETURN(
+      const Sides sides, SidesOf(state, FieldOf(sublink, "testexpr"), query, context, location));
+  const std::string op = Has(sublink, "operName") ? LastName(ListOf(sublink, "operName")) : "=";
+  std::vector<ExprRef> out;
+  if (op != "=") {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef test, Compare(state, op, sides.left, sides.right, location));
+    return std::vector<ExprRef>{std::move(test)};
+  }
+  for (size_t i = 0; i < sides.left.values.size(); ++i) {
+    ADJOIN_ASSIGN_OR_RETURN(
+        ExprRef test,
+        ResolveTyped(state, op, {sides.left.values[i], sides.right.values[i]}, location));
+    out.push_back(std::move(test));
   }
   return out;
 }
@@ -227,6 +242,21 @@ absl::StatusOr<ExprRef> BindSubqueryExpr(BindState& state, const Json& sublink,
     return state.Error(sqlstate::kSyntaxError, "subquery must return only one column", location);
   }
   return AddScalar(state, context, query.node);
+}
+
+bool IsRowBesideSubquery(const Json& left, const Json& right) {
+  const TreeNode sublink = Unwrap(right);
+  return Unwrap(left).tag == "RowExpr" && sublink.tag == "SubLink" &&
+         TextOf(*sublink.body, "subLinkType") == "EXPR_SUBLINK";
+}
+
+absl::StatusOr<ExprRef> BindRowSubquery(BindState& state, std::string_view name, const Json& row,
+                                        const Json& sublink, const Context& context, int location) {
+  ADJOIN_ASSIGN_OR_RETURN(const Query query, BindInner(state, sublink, context));
+  ADJOIN_ASSIGN_OR_RETURN(const Sides sides, SidesOf(state, row, query, context, location));
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef test, Compare(state, name, sides.left, sides.right, location));
+  return AddScalar(state, context,
+                   state.planner.Make(Project{{std::move(test)}}, {query.node}));
 }
 
 bool IsMembership(const Json& conjunct) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,6 +14,11 @@ namespace adjoin {
 // subqueries to the level.
 absl::StatusOr<ExprRef> BindSubqueryExpr(BindState& state, const Json& sublink,
                                          const Context& context);
+
+// (a, b) op (SELECT x, y ...): NULL where the subquery has no row, an error where it has several.
+bool IsRowBesideSubquery(const Json& left, const Json& right);
+absl::StatusOr<ExprRef> BindRowSubquery(BindState& state, std::string_view name, const Json& row,
+                                        const Json& sublink, const Context& context, int location);
 
 // A conjunct of WHERE that is EXISTS (...), x IN (...) or the negation of one: a semi or anti join.
 struct Membership {

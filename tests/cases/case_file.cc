@@ -269,6 +269,8 @@ std::string SqlStateOfKind(const std::string& kind) {
       {"DatatypeMismatch", sqlstate::kDatatypeMismatch},
       {"UniqueViolation", sqlstate::kUniqueViolation},
       {"NotSupported", sqlstate::kFeatureNotSupported},
+      {"SyntaxError", sqlstate::kSyntaxError},
+      {"WindowingError", "42P20"},
       {"UndefinedFunction", sqlstate::kUndefinedFunction},
       {"UnknownColumn", sqlstate::kUndefinedColumn},
       {"UnknownTable", sqlstate::kUndefinedTable},
