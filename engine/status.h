@@ -44,6 +44,7 @@ inline constexpr std::string_view kNumericOutOfRange = "22003";
 inline constexpr std::string_view kInvalidDateTimeFormat = "22007";
 inline constexpr std::string_view kDateTimeOutOfRange = "22008";
 inline constexpr std::string_view kSubstringError = "22011";
+inline constexpr std::string_view kCharacterNotInRepertoire = "22021";
 inline constexpr std::string_view kInvalidEscapeSequence = "22025";
 inline constexpr std::string_view kInvalidEscapeCharacter = "22019";
 inline constexpr std::string_view kInvalidUseOfEscapeCharacter = "2200C";

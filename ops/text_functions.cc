@@ -290,7 +290,7 @@ absl::StatusOr<std::string_view> Character(BatchArena& arena, int32_t code_point
   if (code_point == 0)
     return SqlError(sqlstate::kProgramLimitExceeded, "null character not permitted");
   if (code_point < 0)
-    return SqlError(sqlstate::kProgramLimitExceeded, "character number must be positive");
+    return SqlError(sqlstate::kInvalidParameterValue, "character number must be positive");
   const bool surrogate = code_point >= 0xD800 && code_point <= 0xDFFF;
   if (code_point > 0x10FFFF || surrogate) {
     return SqlError(sqlstate::kProgramLimitExceeded,

@@ -176,6 +176,11 @@ absl::StatusOr<ExprRef> AggregateValue(BindState& state, const std::string& name
     aggregate.function = AggregateFunction::kCountStar;
     return add(aggregate);
   }
+  if (counts && args.empty()) {
+    return state.Error(sqlstate::kWrongObjectType,
+                       "count(*) must be used to call a parameterless aggregate function",
+                       location);
+  }
   const bool joins_texts = aggregate.function == AggregateFunction::kStringAgg;
   if (args.size() != (joins_texts ? 2 : 1)) return NoSuchFunction(state, name, args, location);
   if (joins_texts) {

@@ -64,11 +64,6 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
                                            const Json& body, const Context& context) {
   const int location = LocationOf(body);
   if (FlagOf(body, "agg_star")) return NoSuchFunction(state, name, {}, location);
-  if (FlagOf(body, "agg_distinct")) {
-    return state.Error(
-        sqlstate::kWrongObjectType,
-        absl::StrCat("DISTINCT specified, but ", name, " is not an aggregate function"), location);
-  }
   std::vector<Typed> args;
   for (const Json& arg : ListOf(body, "args")) {
     if (Unwrap(arg).tag == "NamedArgExpr") return state.NotSupported("a named argument", location);
@@ -89,7 +84,15 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
     ADJOIN_ASSIGN_OR_RETURN(arg.expr, Coerce(state, arg, TypeId::kFloat64));
     arg.unknown = false;
   }
-  return ResolveTyped(state, name, std::move(args), location);
+  ADJOIN_ASSIGN_OR_RETURN(ExprRef call, ResolveTyped(state, name, std::move(args), location));
+  const std::string_view clause = FlagOf(body, "agg_distinct") ? "DISTINCT"
+                                  : Has(body, "agg_filter")    ? "FILTER"
+                                                               : "";
+  if (clause.empty()) return call;
+  return state.Error(
+      sqlstate::kWrongObjectType,
+      absl::StrCat(ToAbsl(clause), " specified, but ", name, " is not an aggregate function"),
+      location);
 }
 
 }  // namespace
@@ -128,11 +131,6 @@ absl::StatusOr<ExprRef> BindCall(BindState& state, const Json& body, const Conte
     return state.Error(sqlstate::kWrongObjectType,
                        absl::StrCat("window function ", name, " requires an OVER clause"),
                        location);
-  }
-  if (Has(body, "agg_filter")) {
-    return state.Error(
-        sqlstate::kWrongObjectType,
-        absl::StrCat("FILTER specified, but ", name, " is not an aggregate function"), location);
   }
   if (FindFunction(name) == nullptr && IsLacking(name)) {
     return state.NotSupported(absl::StrCat("function ", name), location);

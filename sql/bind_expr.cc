@@ -70,8 +70,12 @@ absl::StatusOr<ExprRef> BindLogic(BindState& state, const Json& body, const Cont
   const std::string op = TextOf(body, "boolop");
   const std::string_view construct = op == "AND_EXPR" ? "AND" : op == "OR_EXPR" ? "OR" : "NOT";
   std::vector<ExprRef> args;
+  const Branch branch{context.branch,
+                      construct == "AND" ? Branch::Open::kNotFalse : Branch::Open::kNotTrue, args};
+  Context inner = context;
+  if (construct != "NOT") inner.branch = &branch;
   for (const Json& arg : ListOf(body, "args")) {
-    ADJOIN_ASSIGN_OR_RETURN(ExprRef condition, BindCondition(state, arg, context, construct));
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef condition, BindCondition(state, arg, inner, construct));
     args.push_back(std::move(condition));
   }
   if (construct == "NOT") return CallNamed("not", std::move(args), TypeId::kBool);
@@ -164,23 +168,30 @@ absl::StatusOr<ExprRef> BindCase(BindState& state, const Json& body, const Conte
   }
   std::vector<ExprRef> conditions;
   std::vector<Typed> values;
+  const Branch untaken{context.branch, Branch::Open::kNotTrue, conditions};
+  const Branch taken{context.branch, Branch::Open::kNotTrue, conditions, /*last_holds=*/true};
+  Context in_condition = context, in_value = context;
+  in_condition.branch = &untaken;
+  in_value.branch = &taken;
   for (const Json& item : ListOf(body, "args")) {
     const Json& when = FieldOf(item, "CaseWhen");
     if (subject.has_value()) {
-      ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, FieldOf(when, "expr"), context));
+      ADJOIN_ASSIGN_OR_RETURN(const Typed value,
+                              BindExpr(state, FieldOf(when, "expr"), in_condition));
       ADJOIN_ASSIGN_OR_RETURN(ExprRef test,
                               ResolveTyped(state, "=", {*subject, value}, LocationOf(when)));
       conditions.push_back(std::move(test));
     } else {
       ADJOIN_ASSIGN_OR_RETURN(ExprRef test,
-                              BindCondition(state, FieldOf(when, "expr"), context, "CASE/WHEN"));
+                              BindCondition(state, FieldOf(when, "expr"), in_condition, "CASE/WHEN"));
       conditions.push_back(std::move(test));
     }
-    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, FieldOf(when, "result"), context));
+    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, FieldOf(when, "result"), in_value));
     values.push_back(std::move(value));
   }
   if (Has(body, "defresult")) {
-    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, FieldOf(body, "defresult"), context));
+    ADJOIN_ASSIGN_OR_RETURN(Typed value,
+                            BindExpr(state, FieldOf(body, "defresult"), in_condition));
     values.push_back(std::move(value));
   }
   std::vector<Typed> else_first = values;  // the order in which PostgreSQL compares them
@@ -193,8 +204,16 @@ absl::StatusOr<ExprRef> BindCase(BindState& state, const Json& body, const Conte
 absl::StatusOr<ExprRef> BindSelecting(BindState& state, std::string_view name,
                                       std::string_view construct, const Json& body,
                                       const Context& context) {
-  ADJOIN_ASSIGN_OR_RETURN(const std::vector<Typed> values,
-                          BindList(state, ListOf(body, "args"), context));
+  std::vector<Typed> values;
+  std::vector<ExprRef> before;
+  const Branch branch{context.branch, Branch::Open::kNull, before};
+  Context inner = context;
+  if (name == "coalesce") inner.branch = &branch;
+  for (const Json& arg : ListOf(body, "args")) {
+    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, arg, inner));
+    before.push_back(value.expr);
+    values.push_back(std::move(value));
+  }
   return Select(state, name, construct, {}, values, values, LocationOf(body));
 }
 

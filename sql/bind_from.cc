@@ -99,17 +99,20 @@ class FromBinder {
     return out;
   }
 
+  static absl::Status CheckNew(const std::string& name, const Names& names) {
+    const bool taken = std::any_of(names.ranges.begin(), names.ranges.end(),
+                                   [&](const RangeVariable& range) { return range.name == name; });
+    if (name.empty() || !taken) return absl::OkStatus();
+    return SqlError(sqlstate::kDuplicateAlias,
+                    absl::StrCat("table name \"", name, "\" specified more than once"));
+  }
+
   // Both items side by side. `swapped`: the tree has right's columns first.
   absl::StatusOr<FromItem> Concatenate(FromItem left, FromItem right, JoinKind kind,
                                        bool swapped = false) {
     Shift(swapped ? left.names : right.names, swapped ? right.tree->width : left.tree->width);
-    for (RangeVariable& range : right.names.ranges) {
-      for (const RangeVariable& other : left.names.ranges) {
-        if (range.name.empty() || range.name != other.name) continue;
-        return SqlError(sqlstate::kDuplicateAlias,
-                        absl::StrCat("table name \"", range.name, "\" specified more than once"));
-      }
-    }
+    for (const RangeVariable& range : right.names.ranges)
+      ADJOIN_RETURN_IF_ERROR(CheckNew(range.name, left.names));
     const int ranges = static_cast<int>(left.names.ranges.size());
     for (RangeVariable& range : right.names.ranges) left.names.ranges.push_back(std::move(range));
     for (VisibleColumn& column : right.names.columns) {
@@ -217,7 +220,15 @@ class FromBinder {
     }
     const size_t left_columns = left.names.columns.size();
     std::vector<std::string> shared;
-    for (const Json& name : ListOf(body, "usingClause")) shared.push_back(StringValue(name));
+    for (const Json& item : ListOf(body, "usingClause")) {
+      const std::string name = StringValue(item);
+      if (std::find(shared.begin(), shared.end(), name) != shared.end()) {
+        return SqlError(
+            sqlstate::kDuplicateColumn,
+            absl::StrCat("column name \"", name, "\" appears more than once in USING clause"));
+      }
+      shared.push_back(name);
+    }
     if (FlagOf(body, "isNatural") && lateral) return state_.NotSupported("NATURAL JOIN LATERAL");
     if (FlagOf(body, "isNatural")) shared = CommonNames(left.names, right.names);
     ADJOIN_ASSIGN_OR_RETURN(
@@ -232,7 +243,10 @@ class FromBinder {
                               BindCondition(state_, FieldOf(body, "quals"), context, "JOIN/ON"));
       for (const ExprRef& c : Conjuncts(on)) joined.tree->conditions.push_back(c);
     }
-    if (Has(body, "join_using_alias")) return state_.NotSupported("an alias of USING");
+    if (Has(body, "join_using_alias")) {
+      ADJOIN_RETURN_IF_ERROR(NameMerged(TextOf(FieldOf(body, "join_using_alias"), "aliasname"),
+                                        shared.size(), joined.names));
+    }
     if (Has(body, "alias")) ADJOIN_RETURN_IF_ERROR(HideBehindAlias(FieldOf(body, "alias"), joined));
     return joined;
   }
@@ -279,6 +293,8 @@ class FromBinder {
                               SharedColumn(columns, 0, left_columns, name, "left"));
       ADJOIN_ASSIGN_OR_RETURN(const ExprRef right,
                               SharedColumn(columns, left_columns, columns.size(), name, "right"));
+      ADJOIN_RETURN_IF_ERROR(
+          CommonType(std::vector<TypeId>{left->type, right->type}, "JOIN/USING").status());
       ADJOIN_ASSIGN_OR_RETURN(ExprRef equal, ResolveTyped(state_, "=", {{left}, {right}}, -1));
       joined.tree->conditions.push_back(std::move(equal));
       ADJOIN_ASSIGN_OR_RETURN(ExprRef value,
@@ -291,6 +307,17 @@ class FromBinder {
         merged.push_back(std::move(column));
     }
     columns = std::move(merged);
+    return absl::OkStatus();
+  }
+
+  // a JOIN b USING (...) AS u: the merged columns, which come first, under one more name.
+  static absl::Status NameMerged(std::string name, size_t merged, Names& names) {
+    ADJOIN_RETURN_IF_ERROR(CheckNew(name, names));
+    RangeVariable range;
+    range.name = std::move(name);
+    for (size_t i = 0; i < merged; ++i)
+      range.columns.push_back({names.columns[i].name, names.columns[i].expr});
+    names.ranges.push_back(std::move(range));
     return absl::OkStatus();
   }
 

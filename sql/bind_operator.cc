@@ -101,13 +101,14 @@ absl::StatusOr<ExprRef> BindOperator(BindState& state, const Json& body, const C
   const std::string kind = TextOf(body, "kind");
   const std::string name = LastName(ListOf(body, "name"));
   const int location = LocationOf(body);
-  if (kind == "AEXPR_OP") return BindInfix(state, name, body, context);
+  const bool like = name == "!~~" || name == "!~~*";
+  if (kind == "AEXPR_OP" && !like) return BindInfix(state, name, body, context);
   if (kind == "AEXPR_DISTINCT") return BindInfix(state, "is distinct from", body, context);
   if (kind == "AEXPR_NOT_DISTINCT") return BindInfix(state, "is not distinct from", body, context);
   if (kind == "AEXPR_NULLIF") return BindNullIf(state, body, context);
   if (kind == "AEXPR_IN") return BindInList(state, body, context);
   if (kind.find("BETWEEN") != std::string::npos) return BindBetween(state, body, context, kind);
-  if (kind == "AEXPR_LIKE" || kind == "AEXPR_ILIKE") return BindLike(state, name, body, context);
+  if (like || kind == "AEXPR_LIKE" || kind == "AEXPR_ILIKE") return BindLike(state, name, body, context);
   if (kind == "AEXPR_SIMILAR") return BindInfix(state, name, body, context);
   return state.NotSupported("ANY or ALL of an array", location);
 }

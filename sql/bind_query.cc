@@ -35,7 +35,7 @@ absl::StatusOr<ExprRef> BindCount(BindState& state, const Json& node, std::strin
         absl::StrCat("argument of ", std::string(construct), " must not contain variables"),
         location);
   }
-  ADJOIN_ASSIGN_OR_RETURN(const Typed value, BindExpr(state, node, context));
+  ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, node, context));
   if (!value.unknown && !IsNumeric(value.expr->type)) {
     return state.Error(
         sqlstate::kDatatypeMismatch,
@@ -43,6 +43,7 @@ absl::StatusOr<ExprRef> BindCount(BindState& state, const Json& node, std::strin
                      std::string(TypeName(value.expr->type))),
         location);
   }
+  if (const ExprRef exact = state.ExactOf(value.expr)) value.expr = exact;  // LIMIT 2.5 is 3
   ADJOIN_ASSIGN_OR_RETURN(ExprRef count, Coerce(state, value, TypeId::kInt64));
   if (IsNullConstant(*count)) return ExprRef();
   if (count->kind == ExprKind::kConstant && count->constant.as_int() < 0) {
@@ -111,6 +112,9 @@ absl::StatusOr<Cte> BindCte(BindState& state, const Json& item, const QueryConte
     return out;
   }
   if (tag != "SelectStmt") return state.NotSupported("this statement in WITH", location);
+  for (const auto& [field, clause] : {std::pair("search_clause", "SEARCH"), {"cycle_clause", "CYCLE"}}) {
+    if (Has(item, field)) return state.NotSupported(clause, LocationOf(FieldOf(item, field)));
+  }
   const QueryContext inner{context.outer, context.around, scope, {}, false};
   if (scope->recursive && ReadsItself(*body, out.name)) {
     const auto name_columns = [&](Query& query) { return NameColumns(state, item, query); };

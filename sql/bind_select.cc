@@ -49,6 +49,11 @@ class SelectBinder {
     ADJOIN_RETURN_IF_ERROR(plan_.BindWhere(FieldOf(body_, "whereClause")));
     ADJOIN_RETURN_IF_ERROR(BindHaving());
     ADJOIN_RETURN_IF_ERROR(BindSort());
+    for (const Json& item : ListOf(body_, "windowClause")) {  // also those that no call uses
+      const Context context{&level_, &level_.names, Clause::kWindowDefinition};
+      ADJOIN_RETURN_IF_ERROR(
+          BindWindowDefinition(state_, FieldOf(item, "WindowDef"), context).status());
+    }
     ADJOIN_RETURN_IF_ERROR(BindGroups());
     ADJOIN_RETURN_IF_ERROR(plan_.Build());
     ADJOIN_RETURN_IF_ERROR(ApplyGroups());

@@ -1,7 +1,9 @@
 #include "sql/bind_subquery.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/status.h"
 #include "engine/text.h"
@@ -10,6 +12,7 @@
 #include "sql/bind_query.h"
 #include "sql/bind_row.h"
 #include "sql/decorrelate.h"
+#include "sql/plan_exprs.h"
 
 namespace adjoin {
 namespace {
@@ -38,18 +41,65 @@ bool BelowGroups(const Context& context) {
          context.clause == Clause::kGroupBy;
 }
 
+ExprRef Boolean(bool value) { return ConstantExpr(Value::Bool(value), TypeId::kBool); }
+
+// What must hold for an expression at `branch` to be computed; null: nothing.
+ExprRef GuardOf(const Branch* branch) {
+  std::vector<ExprRef> conditions;
+  for (; branch != nullptr; branch = branch->around) {
+    for (size_t i = 0; i < branch->before.size(); ++i) {
+      const ExprRef& operand = branch->before[i];
+      const bool holds = branch->last_holds && i + 1 == branch->before.size();
+      conditions.push_back(holds ? operand
+                           : branch->open == Branch::Open::kNull
+                               ? CallNamed("is null", {operand}, TypeId::kBool)
+                               : CallNamed("is distinct from",
+                                           {operand, Boolean(branch->open == Branch::Open::kNotTrue)},
+                                           TypeId::kBool));
+    }
+  }
+  return conditions.empty() ? nullptr : Combine("and", conditions);
+}
+
+// Whether an expression may raise an error: arithmetic that overflows or divides by zero, texts
+// that are no numbers. Floats do neither.
+bool MayFail(const ExprRef& expr) {
+  if (expr->kind != ExprKind::kCall) return false;
+  const bool of_text = std::ranges::any_of(
+      expr->args, [](const ExprRef& arg) { return arg->type == TypeId::kText; });
+  const bool harmless =
+      expr->type == TypeId::kBool || IsFloat(expr->type) || expr->type == TypeId::kText;
+  return !harmless || (of_text && expr->type != TypeId::kBool) ||
+         std::ranges::any_of(expr->args, MayFail);
+}
+
+bool MayFail(const NodeRef& plan, absl::flat_hash_set<const Node*>& seen) {
+  if (!seen.insert(plan.get()).second) return false;
+  bool fails = false;
+  VisitExprs(plan->op, [&](const ExprRef& expr) { fails |= MayFail(expr); });
+  return fails || std::ranges::any_of(plan->inputs, [&](const NodeRef& input) {
+           return MayFail(input, seen);
+         });
+}
+
 ExprRef AddScalar(BindState& state, const Context& context, NodeRef plan) {
   const TypeId type = plan->types[0];
-  for (const ScalarSubquery& s : context.level->subqueries) {
-    if (s.plan == plan && s.below_groups == BelowGroups(context))
-      return ParameterExpr(s.placeholder, type);
+  absl::flat_hash_set<const Node*> seen;
+  const bool fails = context.branch != nullptr &&
+                     (RowsOf(plan) == RowCount::kAny || MayFail(plan, seen));
+  const ExprRef guard = fails ? GuardOf(context.branch) : nullptr;
+  for (ScalarSubquery& s : context.level->subqueries) {
+    if (s.plan != plan || s.below_groups != BelowGroups(context)) continue;
+    if (s.guard != nullptr)
+      s.guard = guard == nullptr ? nullptr : Combine("or", {s.guard, guard});
+    return ParameterExpr(s.placeholder, type);
   }
   const int placeholder = state.NewPlaceholder();
-  context.level->subqueries.push_back({placeholder, std::move(plan), BelowGroups(context)});
+  context.level->subqueries.push_back(
+      {placeholder, std::move(plan), BelowGroups(context), false, guard});
   return ParameterExpr(placeholder, type);
 }
 
-ExprRef Boolean(bool value) { return ConstantExpr(Value::Bool(value), TypeId::kBool); }
 ExprRef Zero() { return ConstantExpr(Value::Int(0), TypeId::kInt64); }
 ExprRef IsPositive(ExprRef count) {
   return CallNamed("<", {Zero(), std::move(count)}, TypeId::kBool);
@@ -202,7 +252,9 @@ class Attacher {
   // The plan for every distinct value of the outer expressions it reads, those values first; `keys`
   // over the node.
   absl::StatusOr<NodeRef> ForEach(const NodeRef& plan, const std::vector<int>& placeholders,
-                                  const NodeRef& node, std::vector<ExprRef>& keys) const {
+                                  NodeRef node, std::vector<ExprRef>& keys,
+                                  const ExprRef& guard = nullptr) const {
+    if (guard != nullptr) node = state_.planner.Make(Filter{guard}, {node});
     for (int placeholder : placeholders) {
       ADJOIN_ASSIGN_OR_RETURN(ExprRef key, Resolve(placeholder));
       keys.push_back(std::move(key));
@@ -288,7 +340,7 @@ absl::StatusOr<Membership> BindMembership(BindState& state, const Json& conjunct
 }
 
 absl::StatusOr<ExprRef> AttachScalar(BindState& state, const Level& level, const NodeRef& plan,
-                                     const ExprMap& to_node, NodeRef& node) {
+                                     const ExprRef& guard, const ExprMap& to_node, NodeRef& node) {
   const int width = node->width();
   const TypeId type = plan->types[0];
   const std::vector<int> placeholders = OuterPlaceholders(state, plan, level.id);
@@ -297,12 +349,19 @@ absl::StatusOr<ExprRef> AttachScalar(BindState& state, const Level& level, const
     const JoinKind kind = rows == RowCount::kOne         ? JoinKind::kInner
                           : rows == RowCount::kAtMostOne ? JoinKind::kLeft
                                                          : JoinKind::kSingle;
-    node = state.planner.Make(Join{kind, {}, nullptr}, {node, plan});
+    NodeRef value = plan;
+    if (guard != nullptr && kind == JoinKind::kSingle) {  // two rows are as wrong as many
+      const ExprRef two = ConstantExpr(Value::Int(2), TypeId::kInt64);
+      value = state.planner.Make(Limit{two, nullptr}, {plan});
+    }
+    const ExprRef on = kind == JoinKind::kSingle ? guard : nullptr;
+    node = state.planner.Make(Join{kind, {}, on}, {node, value});
     return ColumnExpr(width, type);
   }
   std::vector<ExprRef> keys;
-  ADJOIN_ASSIGN_OR_RETURN(const NodeRef values,
-                          Attacher(state, level, to_node).ForEach(plan, placeholders, node, keys));
+  ADJOIN_ASSIGN_OR_RETURN(
+      const NodeRef values,
+      Attacher(state, level, to_node).ForEach(plan, placeholders, node, keys, guard));
   const int value_column = width + static_cast<int>(keys.size());
   if (rows == RowCount::kAny) {
     node = state.planner.Make(Join{JoinKind::kSingle, NullSafeKeys(keys), nullptr}, {node, values});

@@ -37,8 +37,10 @@ absl::StatusOr<Membership> BindMembership(BindState& state, const Json& conjunct
 using ExprMap = std::function<absl::StatusOr<ExprRef>(const ExprRef&)>;
 
 // Joins the subquery to `node`, whose rows it leaves as they are; its value over the new node.
+// `guard` (may be null), over the node: in other rows the value is open, and no error is raised for
+// them.
 absl::StatusOr<ExprRef> AttachScalar(BindState& state, const Level& level, const NodeRef& plan,
-                                     const ExprMap& to_node, NodeRef& node);
+                                     const ExprRef& guard, const ExprMap& to_node, NodeRef& node);
 // Keeps the rows of `node` that the membership holds for.
 absl::Status AttachMembership(BindState& state, const Level& level, const Membership& membership,
                               const ExprMap& to_node, NodeRef& node);

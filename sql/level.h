@@ -118,6 +118,7 @@ struct ScalarSubquery {
   NodeRef plan;
   bool below_groups;  // used by WHERE, a group key or an aggregate's argument
   bool attached = false;
+  ExprRef guard = nullptr;  // over the level, what must hold for it to be computed; null: nothing
 };
 
 // A grad or vjp call of a level: the gradient is column `column` behind those of the leaf's node.
@@ -166,6 +167,16 @@ enum class Clause {
   kConstants
 };
 
+// The place of an expression in a CASE, COALESCE, AND or OR: it is computed only where the operands
+// before it leave that open.
+struct Branch {
+  enum class Open : uint8_t { kNotTrue, kNotFalse, kNull };
+  const Branch* around;                // the place of the whole
+  Open open;                           // what the operands before it must be
+  const std::vector<ExprRef>& before;  // these
+  bool last_holds = false;             // but for the last, which must be TRUE: a CASE's value
+};
+
 // Where an expression stands.
 struct Context {
   Level* level;
@@ -173,6 +184,7 @@ struct Context {
   Clause clause;
   bool in_aggregate = false;  // inside an aggregate's arguments or filter
   bool in_window = false;     // inside a window call's arguments, filter or definition
+  const Branch* branch = nullptr;
 };
 
 }  // namespace adjoin

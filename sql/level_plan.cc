@@ -128,7 +128,12 @@ absl::Status LevelPlan::AttachSubqueries(const ExprRef& expr) {
         return Map(e, /*of_subquery=*/true);
       };
       ADJOIN_RETURN_IF_ERROR(AttachOuters(plan));
-      ADJOIN_ASSIGN_OR_RETURN(ExprRef value, AttachScalar(state_, level_, plan, place, node_));
+      ExprRef guard = level_.subqueries[i].guard;
+      if (guard != nullptr) {
+        ADJOIN_ASSIGN_OR_RETURN(guard, Place(guard));
+      }
+      ADJOIN_ASSIGN_OR_RETURN(ExprRef value,
+                              AttachScalar(state_, level_, plan, guard, place, node_));
       values_.emplace(placeholder, std::move(value));
     }
   }

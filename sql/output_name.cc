@@ -20,7 +20,9 @@ Name FindInSubquery(const Json& sublink) {
   if (type == "EXISTS_SUBLINK") return {"exists", Strength::kStrong};
   if (type == "ARRAY_SUBLINK") return {"array", Strength::kStrong};
   if (type != "EXPR_SUBLINK") return {};
-  const Json& targets = ListOf(FieldOf(FieldOf(sublink, "subselect"), "SelectStmt"), "targetList");
+  const Json* select = &FieldOf(FieldOf(sublink, "subselect"), "SelectStmt");
+  while (Has(*select, "larg")) select = &FieldOf(*select, "larg");  // of a UNION
+  const Json& targets = ListOf(*select, "targetList");
   if (targets.empty()) return {};
   const Json& target = FieldOf(targets[0], "ResTarget");
   if (const std::string name = TextOf(target, "name"); !name.empty())

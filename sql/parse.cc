@@ -30,12 +30,23 @@ absl::Status TooDeep() {
   return SqlError(sqlstate::kStatementTooComplex, "stack depth limit exceeded");
 }
 
+// SQLSTATEs of the parser's errors that are no syntax errors; libpg_query leaves them out.
+std::string_view StateOf(const PgQueryError& error) {
+  const std::string_view message = error.message;
+  if (message.starts_with("frame start") || message.starts_with("frame end"))
+    return sqlstate::kWindowingError;
+  if (message.starts_with("invalid byte sequence")) return sqlstate::kCharacterNotInRepertoire;
+  const bool in_e_string = std::string_view(error.funcname) == "core_yylex";
+  if (in_e_string && message == "invalid Unicode escape") return sqlstate::kInvalidEscapeSequence;
+  return sqlstate::kSyntaxError;
+}
+
 absl::Status ParserError(const PgQueryError& error) {
   const std::string_view message = error.message;
   if (message.starts_with("memory exhausted")) return TooDeep();
   std::optional<int> position;
   if (error.cursorpos > 0) position = error.cursorpos;
-  return SqlError(sqlstate::kSyntaxError, message, position);
+  return SqlError(StateOf(error), message, position);
 }
 
 int DepthOf(std::string_view json) {

@@ -53,6 +53,8 @@ class WindowBinder {
     WindowSpec out;
     if (const std::string base = TextOf(definition, "refname"); !base.empty()) {
       ADJOIN_ASSIGN_OR_RETURN(const Json* named, Named(base, location));
+      const bool is_item = Has(definition, "name");
+      if (is_item && LocationOf(*named) >= location) return NoWindow(base, location);
       ADJOIN_RETURN_IF_ERROR(CheckExtends(base, *named, definition));
       ADJOIN_ASSIGN_OR_RETURN(out, Bind(*named));
     }
@@ -76,6 +78,10 @@ class WindowBinder {
     const auto& windows = context_.level->window_definitions;
     const auto it = windows.find(name);
     if (it != windows.end()) return it->second;
+    return NoWindow(name, location);
+  }
+
+  absl::Status NoWindow(const std::string& name, int location) const {
     return state_.Error(sqlstate::kUndefinedObject,
                         absl::StrCat("window \"", name, "\" does not exist"), location);
   }
@@ -93,10 +99,12 @@ class WindowBinder {
                           location);
     }
     if ((NumberOf(base, "frameOptions") & kNonDefault) != 0) {
-      return state_.Error(
+      const bool adds = !ListOf(definition, "orderClause").empty() ||
+                        (NumberOf(definition, "frameOptions") & kNonDefault) != 0;
+      return state_.ErrorWithDetail(
           kWindowingError,
-          absl::StrCat("cannot copy window \"", name, "\" because it has a frame clause"),
-          location);
+          absl::StrCat("cannot copy window \"", name, "\" because it has a frame clause"), "",
+          in_over_ && !adds ? "Omit the parentheses in this OVER clause." : "", location);
     }
     return absl::OkStatus();
   }
