@@ -204,9 +204,16 @@ absl::StatusOr<ExprRef> AggregateValue(BindState& state, const std::string& name
 absl::StatusOr<ExprRef> BindAggregate(BindState& state, const std::string& name, const Json& body,
                                       const Context& context) {
   const int location = LocationOf(body);
-  ADJOIN_RETURN_IF_ERROR(CheckAggregatePlace(state, context, "aggregate functions", location));
   Context inner = context;
   inner.in_aggregate = true;
+  const absl::Status place = CheckAggregatePlace(state, context, "aggregate functions", location);
+  if (!place.ok()) {  // unless it is the aggregate of a query around this one
+    absl::StatusOr<std::vector<Typed>> read = BindList(state, ListOf(body, "args"), inner);
+    const bool outer = read.ok() && std::ranges::any_of(*read, [&](const Typed& arg) {
+                         return ReadsOnlyOuter(state, arg.expr);
+                       });
+    return outer ? state.NotSupported("an aggregate of an outer query's columns", location) : place;
+  }
   if (IsOrderedSetAggregate(name) || FlagOf(body, "agg_within_group"))
     return BindOrderedSetAggregate(state, name, body, inner);
   std::vector<Typed> args;

@@ -182,16 +182,15 @@ absl::StatusOr<ExprRef> BindCase(BindState& state, const Json& body, const Conte
                               ResolveTyped(state, "=", {*subject, value}, LocationOf(when)));
       conditions.push_back(std::move(test));
     } else {
-      ADJOIN_ASSIGN_OR_RETURN(ExprRef test,
-                              BindCondition(state, FieldOf(when, "expr"), in_condition, "CASE/WHEN"));
+      ADJOIN_ASSIGN_OR_RETURN(
+          ExprRef test, BindCondition(state, FieldOf(when, "expr"), in_condition, "CASE/WHEN"));
       conditions.push_back(std::move(test));
     }
     ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, FieldOf(when, "result"), in_value));
     values.push_back(std::move(value));
   }
   if (Has(body, "defresult")) {
-    ADJOIN_ASSIGN_OR_RETURN(Typed value,
-                            BindExpr(state, FieldOf(body, "defresult"), in_condition));
+    ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, FieldOf(body, "defresult"), in_condition));
     values.push_back(std::move(value));
   }
   std::vector<Typed> else_first = values;  // the order in which PostgreSQL compares them

@@ -17,8 +17,7 @@ absl::StatusOr<ExprRef> BindBetween(BindState& state, const Json& body, const Co
                                     std::string_view kind) {
   const int location = LocationOf(body);
   const Json& bounds = ListOf(FieldOf(FieldOf(body, "rexpr"), "List"), "items");
-  ADJOIN_ASSIGN_OR_RETURN(const Operand value,
-                          BindOperand(state, FieldOf(body, "lexpr"), context));
+  ADJOIN_ASSIGN_OR_RETURN(const Operand value, BindOperand(state, FieldOf(body, "lexpr"), context));
   ADJOIN_ASSIGN_OR_RETURN(const Operand low, BindOperand(state, bounds.at(0), context));
   ADJOIN_ASSIGN_OR_RETURN(const Operand high, BindOperand(state, bounds.at(1), context));
   const auto between = [&](const Operand& a, const Operand& b) -> absl::StatusOr<ExprRef> {
@@ -43,8 +42,7 @@ absl::StatusOr<ExprRef> BindBetween(BindState& state, const Json& body, const Co
 absl::StatusOr<ExprRef> BindInList(BindState& state, const Json& body, const Context& context) {
   const int location = LocationOf(body);
   const bool negated = LastName(ListOf(body, "name")) == "<>";
-  ADJOIN_ASSIGN_OR_RETURN(const Operand value,
-                          BindOperand(state, FieldOf(body, "lexpr"), context));
+  ADJOIN_ASSIGN_OR_RETURN(const Operand value, BindOperand(state, FieldOf(body, "lexpr"), context));
   std::vector<ExprRef> tests;
   for (const Json& node : ListOf(FieldOf(FieldOf(body, "rexpr"), "List"), "items")) {
     ADJOIN_ASSIGN_OR_RETURN(const Operand item, BindOperand(state, node, context));
@@ -108,7 +106,8 @@ absl::StatusOr<ExprRef> BindOperator(BindState& state, const Json& body, const C
   if (kind == "AEXPR_NULLIF") return BindNullIf(state, body, context);
   if (kind == "AEXPR_IN") return BindInList(state, body, context);
   if (kind.find("BETWEEN") != std::string::npos) return BindBetween(state, body, context, kind);
-  if (like || kind == "AEXPR_LIKE" || kind == "AEXPR_ILIKE") return BindLike(state, name, body, context);
+  if (like || kind == "AEXPR_LIKE" || kind == "AEXPR_ILIKE")
+    return BindLike(state, name, body, context);
   if (kind == "AEXPR_SIMILAR") return BindInfix(state, name, body, context);
   return state.NotSupported("ANY or ALL of an array", location);
 }

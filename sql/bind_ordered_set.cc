@@ -111,7 +111,8 @@ absl::StatusOr<std::optional<double>> BindShare(BindState& state, const Json& ar
   const double p = share->constant.as_float();
   if (std::isnan(p) || p < 0 || p > 1) {
     return SqlError(sqlstate::kNumericOutOfRange,
-                    absl::StrCat("percentile value ", std::isnan(p) ? "NaN" : absl::StrCat(p), " is not between 0 and 1"));
+                    absl::StrCat("percentile value ", std::isnan(p) ? "NaN" : absl::StrCat(p),
+                                 " is not between 0 and 1"));
   }
   return p;
 }

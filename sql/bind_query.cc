@@ -112,7 +112,8 @@ absl::StatusOr<Cte> BindCte(BindState& state, const Json& item, const QueryConte
     return out;
   }
   if (tag != "SelectStmt") return state.NotSupported("this statement in WITH", location);
-  for (const auto& [field, clause] : {std::pair("search_clause", "SEARCH"), {"cycle_clause", "CYCLE"}}) {
+  for (const auto& [field, clause] :
+       {std::pair("search_clause", "SEARCH"), {"cycle_clause", "CYCLE"}}) {
     if (Has(item, field)) return state.NotSupported(clause, LocationOf(FieldOf(item, field)));
   }
   const QueryContext inner{context.outer, context.around, scope, {}, false};
@@ -190,6 +191,10 @@ absl::StatusOr<NodeRef> ApplyLimit(BindState& state, const Json& body, NodeRef n
     return SqlError(sqlstate::kInvalidRowCountInLimit,
                     "row count cannot be null in FETCH FIRST ... WITH TIES clause");
   }
+  const bool none =
+      limit != nullptr && limit->kind == ExprKind::kConstant && limit->constant.as_int() == 0;
+  if (none)
+    return state.planner.Make(Values{{}, node->types}, {}, node->names);  // computes nothing
   if (with_ties) return LimitWithTies(state.planner, node, order, limit, offset);
   if (limit == nullptr && offset == nullptr) return node;
   return state.planner.Make(Limit{std::move(limit), std::move(offset)}, {std::move(node)});

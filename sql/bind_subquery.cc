@@ -50,48 +50,37 @@ ExprRef GuardOf(const Branch* branch) {
     for (size_t i = 0; i < branch->before.size(); ++i) {
       const ExprRef& operand = branch->before[i];
       const bool holds = branch->last_holds && i + 1 == branch->before.size();
-      conditions.push_back(holds ? operand
-                           : branch->open == Branch::Open::kNull
-                               ? CallNamed("is null", {operand}, TypeId::kBool)
-                               : CallNamed("is distinct from",
-                                           {operand, Boolean(branch->open == Branch::Open::kNotTrue)},
-                                           TypeId::kBool));
+      conditions.push_back(
+          holds ? operand
+          : branch->open == Branch::Open::kNull
+              ? CallNamed("is null", {operand}, TypeId::kBool)
+              : CallNamed("is distinct from",
+                          {operand, Boolean(branch->open == Branch::Open::kNotTrue)},
+                          TypeId::kBool));
     }
   }
   return conditions.empty() ? nullptr : Combine("and", conditions);
-}
-
-// Whether an expression may raise an error: arithmetic that overflows or divides by zero, texts
-// that are no numbers. Floats do neither.
-bool MayFail(const ExprRef& expr) {
-  if (expr->kind != ExprKind::kCall) return false;
-  const bool of_text = std::ranges::any_of(
-      expr->args, [](const ExprRef& arg) { return arg->type == TypeId::kText; });
-  const bool harmless =
-      expr->type == TypeId::kBool || IsFloat(expr->type) || expr->type == TypeId::kText;
-  return !harmless || (of_text && expr->type != TypeId::kBool) ||
-         std::ranges::any_of(expr->args, MayFail);
 }
 
 bool MayFail(const NodeRef& plan, absl::flat_hash_set<const Node*>& seen) {
   if (!seen.insert(plan.get()).second) return false;
   bool fails = false;
   VisitExprs(plan->op, [&](const ExprRef& expr) { fails |= MayFail(expr); });
-  return fails || std::ranges::any_of(plan->inputs, [&](const NodeRef& input) {
-           return MayFail(input, seen);
-         });
+  return fails || std::ranges::any_of(plan->inputs,
+                                      [&](const NodeRef& input) { return MayFail(input, seen); });
 }
 
 ExprRef AddScalar(BindState& state, const Context& context, NodeRef plan) {
   const TypeId type = plan->types[0];
   absl::flat_hash_set<const Node*> seen;
-  const bool fails = context.branch != nullptr &&
-                     (RowsOf(plan) == RowCount::kAny || MayFail(plan, seen));
+  const bool fails =
+      context.branch != nullptr && (RowsOf(plan) == RowCount::kAny || MayFail(plan, seen));
   const ExprRef guard = fails ? GuardOf(context.branch) : nullptr;
   for (ScalarSubquery& s : context.level->subqueries) {
-    if (s.plan != plan || s.below_groups != BelowGroups(context)) continue;
-    if (s.guard != nullptr)
-      s.guard = guard == nullptr ? nullptr : Combine("or", {s.guard, guard});
+    const bool is_key = context.clause == Clause::kGroupBy;  // then a value of SELECT may be it
+    if (s.plan != plan || (s.below_groups != BelowGroups(context) && !is_key)) continue;
+    s.below_groups |= is_key;
+    if (s.guard != nullptr) s.guard = guard == nullptr ? nullptr : Combine("or", {s.guard, guard});
     return ParameterExpr(s.placeholder, type);
   }
   const int placeholder = state.NewPlaceholder();
@@ -128,7 +117,8 @@ NodeRef AnyValue(Planner& planner, const NodeRef& plan, const ExprRef& condition
   return planner.Make(Project{{value}}, {counts});
 }
 
-// The two sides of a comparison with a subquery's rows: the level's expressions become placeholders.
+// The two sides of a comparison with a subquery's rows: the level's expressions become
+// placeholders.
 struct Sides {
   Operand left, right;
 };
@@ -162,8 +152,8 @@ absl::StatusOr<Sides> SidesOf(BindState& state, const Json& test, const Query& q
 absl::StatusOr<std::vector<ExprRef>> Comparisons(BindState& state, const Json& sublink,
                                                  const Query& query, const Context& context) {
   const int location = LocationOf(sublink);
-  ADJOIN_ASSIGN_OR_RETURN(
-      const Sides sides, SidesOf(state, FieldOf(sublink, "testexpr"), query, context, location));
+  ADJOIN_ASSIGN_OR_RETURN(const Sides sides,
+                          SidesOf(state, FieldOf(sublink, "testexpr"), query, context, location));
   const std::string op = Has(sublink, "operName") ? LastName(ListOf(sublink, "operName")) : "=";
   std::vector<ExprRef> out;
   if (op != "=") {
@@ -307,8 +297,7 @@ absl::StatusOr<ExprRef> BindRowSubquery(BindState& state, std::string_view name,
   ADJOIN_ASSIGN_OR_RETURN(const Query query, BindInner(state, sublink, context));
   ADJOIN_ASSIGN_OR_RETURN(const Sides sides, SidesOf(state, row, query, context, location));
   ADJOIN_ASSIGN_OR_RETURN(ExprRef test, Compare(state, name, sides.left, sides.right, location));
-  return AddScalar(state, context,
-                   state.planner.Make(Project{{std::move(test)}}, {query.node}));
+  return AddScalar(state, context, state.planner.Make(Project{{std::move(test)}}, {query.node}));
 }
 
 bool IsMembership(const Json& conjunct) {

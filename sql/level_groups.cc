@@ -26,6 +26,15 @@ NodeRef BesideGroups(Planner& planner, const NodeRef& groups, const NodeRef& oth
   return planner.Make(std::move(lookup), {groups, other});
 }
 
+bool Reads(const ExprRef& expr, int placeholder) {
+  bool found = false;
+  static_cast<void>(MapLeaves(expr, [&](const ExprRef& leaf) -> absl::StatusOr<ExprRef> {
+    found |= IsPlaceholder(*leaf) && leaf->index == placeholder;
+    return leaf;
+  }));
+  return found;
+}
+
 }  // namespace
 
 // Whether the primary key of the column's table is grouped by, so that each group has one value of
@@ -151,6 +160,9 @@ absl::StatusOr<int> LevelPlan::GroupingBits(const GroupingCall& call,
 absl::Status LevelPlan::GroupBy(GroupClause clause, const std::vector<ExprRef>& used) {
   keys_ = std::move(clause.keys);
   one_set_ = clause.sets.size() == 1;
+  for (ScalarSubquery& subquery : level_.subqueries) {  // GROUP BY 1: a key that SELECT wrote
+    for (const ExprRef& key : keys_) subquery.below_groups |= Reads(key, subquery.placeholder);
+  }
   ADJOIN_RETURN_IF_ERROR(CollectAllKeys(used));
   if (one_set_) {  // with the columns that depend on its keys
     for (auto key = static_cast<int>(clause.sets[0].size()); key < std::ssize(keys_); ++key)

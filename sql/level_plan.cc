@@ -8,6 +8,7 @@
 #include "sql/bind_expr.h"
 #include "sql/bind_gradient.h"
 #include "sql/decorrelate.h"
+#include "sql/plan_exprs.h"
 #include "sql/window_definition.h"
 
 namespace adjoin {
@@ -60,6 +61,8 @@ absl::Status LevelPlan::BindWhere(const Json& where) {
       (subquery ? late_ : outer ? correlated_ : pushable_).push_back(c);
     }
   }
+  // As PostgreSQL has the cheap conditions first: x <> 0 keeps 1 / x from failing on its left, too.
+  std::ranges::stable_partition(pushable_, [](const ExprRef& c) { return !MayFail(c); });
   return absl::OkStatus();
 }
 
@@ -112,12 +115,22 @@ absl::Status LevelPlan::AttachOuters(const ExprRef& condition) {
   return absl::OkStatus();
 }
 
+// Those in `expr` that have no value yet. A group's key has one: what it read is below the groups.
+void LevelPlan::FindPlaceholders(const ExprRef& expr, absl::flat_hash_set<const Expr*>& seen,
+                                 std::vector<int>& found) const {
+  if (!seen.insert(expr.get()).second) return;
+  const bool is_key = grouped_ && std::ranges::any_of(keys_, [&](const ExprRef& key) {
+                        return SameExpr(expr, key);
+                      });
+  if (is_key) return;
+  if (IsPlaceholder(*expr) && !values_.contains(expr->index)) found.push_back(expr->index);
+  for (const ExprRef& arg : expr->args) FindPlaceholders(arg, seen, found);
+}
+
 absl::Status LevelPlan::AttachSubqueries(const ExprRef& expr) {
   std::vector<int> needed;
-  static_cast<void>(MapLeaves(expr, [&](const ExprRef& leaf) -> absl::StatusOr<ExprRef> {
-    if (IsPlaceholder(*leaf) && !values_.contains(leaf->index)) needed.push_back(leaf->index);
-    return leaf;
-  }));
+  absl::flat_hash_set<const Expr*> seen;
+  FindPlaceholders(expr, seen, needed);
   for (int placeholder : needed) {
     for (size_t i = 0; i < level_.subqueries.size(); ++i) {
       if (level_.subqueries[i].placeholder != placeholder || values_.contains(placeholder))

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "sql/bind_from.h"
 #include "sql/bind_groups.h"
@@ -44,6 +45,8 @@ class LevelPlan {
   absl::StatusOr<ExprRef> MapShared(const ExprRef& expr, bool of_subquery,
                                     absl::flat_hash_map<const Expr*, ExprRef>& memo);
   absl::StatusOr<ExprRef> MapLeaf(const ExprRef& leaf, bool of_subquery);
+  void FindPlaceholders(const ExprRef& expr, absl::flat_hash_set<const Expr*>& seen,
+                        std::vector<int>& found) const;
   absl::Status AttachSubqueries(const ExprRef& expr);
   absl::Status AttachOuters(const NodeRef& plan);
   absl::Status AttachOuters(const ExprRef& condition);

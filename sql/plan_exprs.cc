@@ -1,5 +1,10 @@
 #include "sql/plan_exprs.h"
 
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "plan/scalar_functions.h"
+
 namespace adjoin {
 namespace {
 
@@ -59,7 +64,31 @@ struct Visitor {
   void operator()(const RecursionInput&) const {}
 };
 
+bool IsWideningCast(const Expr& call) {
+  return call.function == Function("cast") && IsInteger(call.type) &&
+         IsInteger(call.args[0]->type) && WidthOf(call.type) >= WidthOf(call.args[0]->type);
+}
+
+bool CallMayFail(const Expr& call) {
+  if (call.type == TypeId::kBool || IsWideningCast(call)) return false;
+  if (!IsFloat(call.type) && call.type != TypeId::kText) return true;
+  return call.type != TypeId::kText && std::ranges::any_of(call.args, [](const ExprRef& arg) {
+           return arg->type == TypeId::kText;
+         });
+}
+
+bool AnyMayFail(const ExprRef& expr, absl::flat_hash_set<const Expr*>& seen) {
+  if (expr->kind != ExprKind::kCall || !seen.insert(expr.get()).second) return false;
+  return CallMayFail(*expr) ||
+         std::ranges::any_of(expr->args, [&](const ExprRef& arg) { return AnyMayFail(arg, seen); });
+}
+
 }  // namespace
+
+bool MayFail(const ExprRef& expr) {
+  absl::flat_hash_set<const Expr*> seen;
+  return AnyMayFail(expr, seen);
+}
 
 void VisitExprs(const Operator& op, const std::function<void(const ExprRef&)>& f) {
   std::visit(Visitor{f}, op);

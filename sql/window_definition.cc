@@ -104,7 +104,8 @@ class WindowBinder {
       return state_.ErrorWithDetail(
           kWindowingError,
           absl::StrCat("cannot copy window \"", name, "\" because it has a frame clause"), "",
-          in_over_ && !adds ? "Omit the parentheses in this OVER clause." : "", location);
+          !Has(definition, "name") && !adds ? "Omit the parentheses in this OVER clause." : "",
+          location);
     }
     return absl::OkStatus();
   }
