@@ -10,6 +10,7 @@
 #include "sql/bind_series.h"
 #include "sql/decorrelate.h"
 #include "sql/find_relation.h"
+#include "sql/level_plan.h"
 
 namespace adjoin {
 namespace {
@@ -237,10 +238,12 @@ class FromBinder {
     if (!shared.empty()) {
       ADJOIN_RETURN_IF_ERROR(MergeColumns(shared, left_columns, type, joined));
     }
-    if (Has(body, "quals")) {
+    const Json& quals = FieldOf(body, "quals");
+    if (kind == JoinKind::kInner && HasSubquery(quals)) {
+      ADJOIN_RETURN_IF_ERROR(FilterJoined(quals, joined));
+    } else if (!quals.is_null()) {
       const Context context{&level_, &joined.names, Clause::kJoin};
-      ADJOIN_ASSIGN_OR_RETURN(const ExprRef on,
-                              BindCondition(state_, FieldOf(body, "quals"), context, "JOIN/ON"));
+      ADJOIN_ASSIGN_OR_RETURN(const ExprRef on, BindCondition(state_, quals, context, "JOIN/ON"));
       for (const ExprRef& c : Conjuncts(on)) joined.tree->conditions.push_back(c);
     }
     if (Has(body, "join_using_alias")) {
@@ -249,6 +252,31 @@ class FromBinder {
     }
     if (Has(body, "alias")) ADJOIN_RETURN_IF_ERROR(HideBehindAlias(FieldOf(body, "alias"), joined));
     return joined;
+  }
+
+  static bool HasSubquery(const Json& node) {
+    if (node.is_object() && node.contains("SubLink")) return true;
+    return node.is_structured() && std::any_of(node.begin(), node.end(), HasSubquery);
+  }
+
+  // The condition of an inner join as the WHERE of a query of its own over both sides: what reads
+  // subqueries needs the joined rows.
+  absl::Status FilterJoined(const Json& condition, FromItem& joined) {
+    Level level;
+    level.id = state_.NewLevelId();
+    level.outer = level_.outer;
+    level.ctes = level_.ctes;
+    level.names = joined.names;
+    LevelPlan plan(state_, level);
+    const int width = joined.tree->width;
+    plan.SetFrom({std::move(joined.tree), {}});
+    ADJOIN_RETURN_IF_ERROR(plan.BindWhere(condition));
+    ADJOIN_RETURN_IF_ERROR(plan.Build());
+    std::vector<ExprRef> columns;  // without the subqueries' values
+    for (int c = 0; c < width; ++c)
+      columns.push_back(ColumnExpr(c, plan.node()->types[static_cast<size_t>(c)]));
+    joined.tree = MakeLeaf(MakeProject(state_.planner, std::move(columns), plan.node(), {}));
+    return absl::OkStatus();
   }
 
   static std::vector<std::string> CommonNames(const Names& left, const Names& right) {

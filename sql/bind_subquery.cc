@@ -11,6 +11,7 @@
 #include "sql/bind_expr.h"
 #include "sql/bind_query.h"
 #include "sql/bind_row.h"
+#include "sql/branch_guard.h"
 #include "sql/decorrelate.h"
 #include "sql/plan_exprs.h"
 
@@ -21,7 +22,7 @@ absl::StatusOr<Query> BindInner(BindState& state, const Json& sublink, const Con
   const int location = LocationOf(sublink);
   switch (context.clause) {
     case Clause::kJoin:
-      return state.NotSupported("a subquery in a JOIN condition", location);
+      return state.NotSupported("a subquery in the condition of an outer join", location);
     case Clause::kLimit:
       return state.NotSupported("a subquery in LIMIT", location);
     case Clause::kFromFunction:
@@ -42,25 +43,6 @@ bool BelowGroups(const Context& context) {
 }
 
 ExprRef Boolean(bool value) { return ConstantExpr(Value::Bool(value), TypeId::kBool); }
-
-// What must hold for an expression at `branch` to be computed; null: nothing.
-ExprRef GuardOf(const Branch* branch) {
-  std::vector<ExprRef> conditions;
-  for (; branch != nullptr; branch = branch->around) {
-    for (size_t i = 0; i < branch->before.size(); ++i) {
-      const ExprRef& operand = branch->before[i];
-      const bool holds = branch->last_holds && i + 1 == branch->before.size();
-      conditions.push_back(
-          holds ? operand
-          : branch->open == Branch::Open::kNull
-              ? CallNamed("is null", {operand}, TypeId::kBool)
-              : CallNamed("is distinct from",
-                          {operand, Boolean(branch->open == Branch::Open::kNotTrue)},
-                          TypeId::kBool));
-    }
-  }
-  return conditions.empty() ? nullptr : Combine("and", conditions);
-}
 
 bool MayFail(const NodeRef& plan, absl::flat_hash_set<const Node*>& seen) {
   if (!seen.insert(plan.get()).second) return false;

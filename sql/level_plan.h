@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -22,6 +23,8 @@ class LevelPlan {
   // set from then on.
   absl::Status BindFromClause(const Json& list, const TargetTable* target,
                               const std::vector<const Json*>& expressions);
+  // A FROM clause that is bound already, by the names that the level has.
+  void SetFrom(FromItem from) { from_ = std::move(from); }
   // Binds WHERE; its parts wait for Build. Null: none.
   absl::Status BindWhere(const Json& where);
   // Plans FROM and WHERE.

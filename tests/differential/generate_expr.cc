@@ -206,6 +206,7 @@ Sql QueryGenerator::Comparison(const Scope& scope, int depth) {
   } else if (left == kDate && choice_.Chance(30)) {
     right = kTimestamp;
   }
+  if (choice_.Chance(5)) return RowComparison(left, right, scope);
   if (choice_.Chance(10)) {
     return Node(kBoolean, {"(", Expr(left, scope, depth - 1), ", ", Leaf(kInteger, scope), ")",
                            choice_.Of(Texts(kOperators.begin(), kOperators.begin() + 6)), "(",
@@ -250,7 +251,12 @@ Sql QueryGenerator::Predicate(const Scope& scope, int depth) {
 Sql QueryGenerator::SubqueryPredicate(const Scope& scope) {
   --subqueries_left_;
   const SqlType type = RandomType();
-  switch (choice_.Below(3)) {
+  switch (choice_.Below(4)) {
+    case 3:
+      return Node(kBoolean,
+                  {"(", Leaf(type, scope), ", ", Leaf(kInteger, scope), ")",
+                   choice_.Of(Texts{" = ANY (", " <> ANY (", " < ALL (", " <> ALL ("}),
+                   PlainSelect({type, kInteger}, choice_.Chance(50) ? scope : Scope{}, 0), ")"});
     case 0:
       return Node(kBoolean, {choice_.Chance(40) ? "NOT EXISTS (" : "EXISTS (",
                              PlainSelect({type}, scope, 0), ")"});

@@ -151,9 +151,10 @@ Sql QueryGenerator::From(Scope& scope, int depth) {
       Scope both = left;
       both.insert(both.end(), right.begin(), right.end());
       if (kind != " FULL JOIN " && choice_.Chance(30)) {
-        const int saved = std::exchange(subqueries_left_, 0);  // not supported there
+        const bool outer = kind != " JOIN ";  // subqueries are not supported there
+        const int saved = outer ? std::exchange(subqueries_left_, 0) : subqueries_left_;
         condition = Sql(0, {std::move(condition), Optional({" AND ", Predicate(both, 1)})});
-        subqueries_left_ = saved;
+        if (outer) subqueries_left_ = saved;
       }
     }
     from = {0, {std::move(from), Optional({kind, std::move(source), std::move(condition)})}};

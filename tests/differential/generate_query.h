@@ -64,6 +64,7 @@ class QueryGenerator {
   Sql TimestampExpr(const Scope& scope, int depth);
   Sql IntervalExpr(const Scope& scope, int depth);
   Sql DatePart(const Scope& scope, int depth);  // of type double precision
+  Sql RowComparison(SqlType left, SqlType right, const Scope& scope);
 
   // Queries, in generate_query.cc: without a final ORDER BY, with columns c0, c1, ... of `types`.
   Sql Query(const Types& types, const Scope& outer, int depth);

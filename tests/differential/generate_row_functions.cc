@@ -198,4 +198,25 @@ Sql QueryGenerator::DatePart(const Scope& scope, int depth) {
   return Node(kDouble, {"date_part(", choice_.Of(fields), ", ", Expr(of, scope, depth - 1), ")"});
 }
 
+// Of two columns each, with an INTEGER as the second.
+Sql QueryGenerator::RowComparison(SqlType left, SqlType right, const Scope& scope) {
+  const auto row = [&](SqlType first) {
+    return Sql(0, {"(", Leaf(first, scope), ", ", Leaf(kInteger, scope), ")"});
+  };
+  switch (choice_.Below(4)) {
+    case 0:
+      return Node(kBoolean, {row(left), choice_.Chance(50) ? " IN (" : " NOT IN (",
+                             List({row(right), row(right)}), ")"});
+    case 1:
+      return Node(kBoolean,
+                  {row(left), Optional({" NOT"}), " BETWEEN ", row(right), " AND ", row(right)});
+    case 2:
+      return Node(kBoolean, {row(left), choice_.Chance(50) ? " IS NULL" : " IS NOT NULL"});
+    default:
+      return Node(kBoolean,
+                  {row(left), choice_.Chance(50) ? " IS DISTINCT FROM " : " IS NOT DISTINCT FROM ",
+                   row(right)});
+  }
+}
+
 }  // namespace adjoin
