@@ -20,12 +20,14 @@ void* MappedMemory::do_allocate(size_t bytes, size_t alignment) {
     }
     status_ = data.status();
   }
+  bytes_ += static_cast<int64_t>(bytes);
   return std::pmr::new_delete_resource()->allocate(bytes, alignment);
 }
 
 void MappedMemory::do_deallocate(void* data, size_t bytes, size_t alignment) {
   const auto mapped = mapped_.find(data);
   if (mapped == mapped_.end()) {
+    bytes_ -= static_cast<int64_t>(bytes);
     std::pmr::new_delete_resource()->deallocate(data, bytes, alignment);
     return;
   }

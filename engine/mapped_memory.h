@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory_resource>
 #include <string>
 #include <unordered_map>
@@ -18,6 +19,7 @@ class MappedMemory final : public std::pmr::memory_resource {
   explicit MappedMemory(std::string directory) : directory_(std::move(directory)) {}
   // Errors: FileError's.
   const absl::Status& status() const { return status_; }
+  int64_t bytes() const { return bytes_; }  // of small pieces, which are memory
 
  private:
   void* do_allocate(size_t bytes, size_t alignment) override;
@@ -26,6 +28,7 @@ class MappedMemory final : public std::pmr::memory_resource {
 
   const std::string directory_;
   std::unordered_map<void*, size_t> mapped_;  // bytes by piece
+  int64_t bytes_ = 0;
   absl::Status status_;
 };
 

@@ -364,7 +364,10 @@ class Comoment final : public Accumulator {
 // end.
 class StringAgg final : public Accumulator {
  public:
-  void Resize(int64_t groups) override { groups_.resize(static_cast<size_t>(groups)); }
+  explicit StringAgg(std::pmr::memory_resource* memory) : memory_(memory) {}
+  void Resize(int64_t groups) override {
+    while (std::ssize(groups_) < groups) groups_.emplace_back(memory_);
+  }
   void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
               int64_t n) override {
     const auto* texts = args[0].as<std::string_view>();
@@ -401,14 +404,18 @@ class StringAgg final : public Accumulator {
     return Vector{TypeId::kText, texts, valid};
   }
 
-  int64_t bytes() const override { return VectorBytes(groups_) + text_bytes_; }
+  int64_t bytes() const override {
+    return VectorBytes(groups_) + (memory_ == nullptr ? text_bytes_ : 0);
+  }
 
  private:
   struct Group {
-    std::string text;
+    explicit Group(std::pmr::memory_resource* memory) : text(LargeAllocator<char>(memory)) {}
+    std::basic_string<char, std::char_traits<char>, LargeAllocator<char>> text;
     size_t skip = 0;  // bytes of the first separator
     bool any = false;
   };
+  std::pmr::memory_resource* const memory_;  // may be null
   std::vector<Group> groups_;
   int64_t text_bytes_ = 0;  // that groups' texts have room for
 };
@@ -435,7 +442,8 @@ std::unique_ptr<Accumulator> MakeTotal(TypeId arg, bool average, TypeId result, 
 }  // namespace
 
 std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, TypeId result,
-                                             int num_args, bool in_sequence) {
+                                             int num_args, bool in_sequence,
+                                             std::pmr::memory_resource* memory) {
   switch (kind) {
     case AggregateKind::kCountStar:
     case AggregateKind::kCount:
@@ -458,11 +466,11 @@ std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, Typ
       if (num_args == 1) return std::make_unique<Comoment<CentredSquares>>();
       return std::make_unique<Comoment<CentredSum>>();
     case AggregateKind::kStringAgg:
-      return std::make_unique<StringAgg>();
+      return std::make_unique<StringAgg>(memory);
     case AggregateKind::kPercentileUp:
-      return MakePercentile(/*descending=*/false);
+      return MakePercentile(/*descending=*/false, memory);
     case AggregateKind::kPercentileDown:
-      return MakePercentile(/*descending=*/true);
+      return MakePercentile(/*descending=*/true, memory);
   }
   return nullptr;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 
 #include "absl/status/statusor.h"
@@ -38,14 +39,16 @@ class Accumulator {
   // Results of groups [begin, begin + n) in memory of `arena` or of this. Errors: 22003 "bigint out
   // of range", "value overflows numeric format".
   virtual absl::StatusOr<Vector> Result(int64_t begin, int64_t n, BatchArena& arena) const = 0;
-  virtual int64_t bytes() const = 0;  // of memory
+  virtual int64_t bytes() const = 0;  // of memory, without what `memory` was asked for
 };
 
 // `arg` is ignored for kCountStar. `num_args`: of kComoment. `in_sequence`: float sums of a group
 // follow from its own rows alone, one after another; else, where groups are few, also from where
-// the rows are among others, as several are added at once.
+// the rows are among others, as several are added at once. `memory`: for the values of
+// percentiles and the texts of STRING_AGG, which are as many as rows; null: any.
 std::unique_ptr<Accumulator> MakeAccumulator(AggregateKind kind, TypeId arg, TypeId result,
-                                             int num_args = 2, bool in_sequence = false);
+                                             int num_args = 2, bool in_sequence = false,
+                                             std::pmr::memory_resource* memory = nullptr);
 
 // SQL's order of one type: NaN above every number.
 template <typename T>

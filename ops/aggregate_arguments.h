@@ -22,6 +22,8 @@ struct AggregateSpec {
 
   // Whether it keeps values rather than a few numbers of them.
   bool keeps_values() const { return distinct || IsPercentile(kind); }
+  // Whether what it keeps of one group has no bound.
+  bool grows() const { return keeps_values() || kind == AggregateKind::kStringAgg; }
   std::vector<TypeId> ArgumentTypes(const CompiledExpr& exprs) const;
 };
 

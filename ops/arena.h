@@ -5,8 +5,12 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <memory_resource>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "engine/large_vector.h"
 
 namespace adjoin {
 
@@ -64,14 +68,22 @@ class BatchArena {
 // Strings kept until the arena dies, packed without padding. Not thread-safe.
 class TextArena {
  public:
+  TextArena() = default;
+  // In chunks of `memory`.
+  explicit TextArena(std::pmr::memory_resource* memory) : memory_(memory) {}
+  TextArena(TextArena&&) = default;
+  TextArena& operator=(TextArena&&) = default;
   std::string_view Copy(std::string_view text) {
     if (text.empty()) return {};
-    if (text.size() > left_) Grow(text.size());
-    char* copy = next_;
+    char* copy = Allocate(text.size());
     std::memcpy(copy, text.data(), text.size());
-    next_ += text.size();
-    left_ -= text.size();
     return {copy, text.size()};
+  }
+  // Undefined letters.
+  char* Allocate(size_t bytes) {
+    if (bytes > left_) Grow(bytes);
+    left_ -= bytes;
+    return std::exchange(next_, next_ + bytes);
   }
   int64_t bytes() const { return bytes_; }
 
@@ -79,11 +91,12 @@ class TextArena {
   void Grow(size_t bytes) {
     left_ = bytes > size_ ? bytes : size_;
     if (size_ < (size_t{1} << 20)) size_ *= 2;
-    chunks_.push_back(std::make_unique_for_overwrite<char[]>(left_));
-    next_ = chunks_.back().get();
+    chunks_.emplace_back(left_, LargeAllocator<char>(memory_));
+    next_ = chunks_.back().data();
     bytes_ += static_cast<int64_t>(left_);
   }
-  std::vector<std::unique_ptr<char[]>> chunks_;
+  std::pmr::memory_resource* memory_ = nullptr;
+  std::vector<LargeVector<char>> chunks_;
   size_t size_ = 1024;
   int64_t bytes_ = 0;
   char* next_ = nullptr;

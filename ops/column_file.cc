@@ -30,11 +30,16 @@ absl::StatusOr<int32_t> DictionaryFile::Add(std::string_view text) {
   if (size_ == std::numeric_limits<int32_t>::max()) {
     return SqlError(sqlstate::kProgramLimitExceeded, "too many strings in a temporary file");
   }
-  new_letters_.append(text);
   end_ += std::ssize(text);
   new_offsets_.push_back(end_);
-  if (new_letters_.size() + new_offsets_.size() * sizeof(int64_t) >= kBytesAWrite)
+  if (text.size() >= kBytesAWrite) {  // which may have no room twice
     ADJOIN_RETURN_IF_ERROR(Write());
+    ADJOIN_RETURN_IF_ERROR(WriteTo(letters_, spill_, text.data(), std::ssize(text)));
+  } else {
+    new_letters_.append(text);
+    if (new_letters_.size() + new_offsets_.size() * sizeof(int64_t) >= kBytesAWrite)
+      ADJOIN_RETURN_IF_ERROR(Write());
+  }
   return size_++;
 }
 
@@ -56,6 +61,22 @@ absl::StatusOr<std::shared_ptr<const Dictionary>> DictionaryFile::Finish() {
   ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<const Buffer> letters, letters_->Map());
   ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<const Buffer> offsets, offsets_->Map());
   return std::make_shared<const Dictionary>(std::move(letters), std::move(offsets), size_);
+}
+
+absl::StatusOr<std::shared_ptr<const Dictionary>> WriteTexts(const Vector& texts, int64_t n,
+                                                             Spill& spill, int32_t* codes) {
+  DictionaryFile file(spill);
+  std::string_view last;
+  ADJOIN_ASSIGN_OR_RETURN(int32_t code, file.Add(last));  // under every NULL
+  for (int64_t i = 0; i < n; ++i) {
+    const std::string_view text = texts.is_null(i) ? last : texts.as<std::string_view>()[i];
+    if (text.data() != last.data() || text.size() != last.size()) {
+      ADJOIN_ASSIGN_OR_RETURN(code, file.Add(text));
+      last = text;
+    }
+    codes[i] = code;
+  }
+  return file.Finish();
 }
 
 absl::Status ColumnFile::Append(const ColumnChunk& chunk, int64_t begin, int64_t end) {

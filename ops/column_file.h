@@ -36,6 +36,11 @@ class DictionaryFile {
   std::unique_ptr<TempFile> offsets_;
 };
 
+// Writes the texts of a vector and finds their codes, some for NULLs too; texts that follow each
+// other at one address are one.
+absl::StatusOr<std::shared_ptr<const Dictionary>> WriteTexts(const Vector& texts, int64_t n,
+                                                             Spill& spill, int32_t* codes);
+
 // A column that is written chunk by chunk and then read in place: values, codes and validity lie in
 // files, a dictionary too where memory has no room for it. Not thread-safe.
 class ColumnFile {

@@ -12,8 +12,8 @@
 namespace adjoin {
 namespace {
 
-constexpr int64_t kPiece = 4096;  // rows that are moved at once
-constexpr int64_t kFewestRows = 4096;
+constexpr int64_t kPiece = 4096;      // rows that are moved at once
+constexpr int64_t kFewestRows = 256;  // of a run; their keys must have room
 
 // The order of rows of key columns, as SortCodes has it, without codes: those of text are ranks
 // among the rows of one run.

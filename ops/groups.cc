@@ -64,11 +64,13 @@ void AddDistinct(const KeyTable& seen, bool has_keys, Accumulator& accumulator) 
 
 }  // namespace
 
-GroupValues::GroupValues(const HashAggregateSpec& spec, bool in_sequence) : spec_(spec) {
+GroupValues::GroupValues(const HashAggregateSpec& spec, bool in_sequence,
+                         std::pmr::memory_resource* memory)
+    : spec_(spec) {
   for (const AggregateSpec& aggregate : spec.aggregates) {
     const TypeId arg = aggregate.arg < 0 ? TypeId::kInt64 : spec.exprs.output_type(aggregate.arg);
     accumulators_.push_back(MakeAccumulator(aggregate.kind, arg, aggregate.result,
-                                            aggregate.second < 0 ? 1 : 2, in_sequence));
+                                            aggregate.second < 0 ? 1 : 2, in_sequence, memory));
     distinct_.push_back(aggregate.distinct ? MakeSeen(spec, aggregate) : nullptr);
   }
 }
@@ -125,8 +127,8 @@ int64_t GroupValues::bytes() const {
   return total;
 }
 
-Groups::Groups(const HashAggregateSpec& spec, bool ordered)
-    : spec_(spec), ordered_(ordered), keys_(KeyTypes(spec)), values_(spec, ordered) {
+Groups::Groups(const HashAggregateSpec& spec, bool ordered, std::pmr::memory_resource* memory)
+    : spec_(spec), ordered_(ordered), keys_(KeyTypes(spec)), values_(spec, ordered, memory) {
   keys_.BorrowCodes();
   values_.Resize(size());
 }

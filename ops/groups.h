@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -36,8 +37,9 @@ struct HashAggregateSpec {
 // The values of groups. Not thread-safe but for reading.
 class GroupValues {
  public:
-  // `in_sequence`: float sums are (MakeAccumulator).
-  GroupValues(const HashAggregateSpec& spec, bool in_sequence);
+  // `in_sequence`: float sums are; `memory` may be null (MakeAccumulator, both).
+  GroupValues(const HashAggregateSpec& spec, bool in_sequence,
+              std::pmr::memory_resource* memory = nullptr);
   void Resize(int64_t groups);
   void Reserve(int64_t groups);
   // Adds rows: `outputs` of the spec's expressions, `groups` theirs; null: of group 0.
@@ -61,8 +63,8 @@ class GroupValues {
 class Groups {
  public:
   // `ordered`: rows come with their order among all, groups remember that of their first row, and
-  // float sums are added in sequence.
-  Groups(const HashAggregateSpec& spec, bool ordered);
+  // float sums are added in sequence. `memory`: the values', may be null.
+  Groups(const HashAggregateSpec& spec, bool ordered, std::pmr::memory_resource* memory = nullptr);
 
   // The groups of rows, until the next call. `order` is read where groups are ordered. REQUIRES:
   // there are keys.

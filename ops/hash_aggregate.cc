@@ -195,11 +195,6 @@ absl::StatusOr<TableRef> HashAggregate::Finish(SharedState& shared, RunState& ru
   return Table::MakeUnchecked(std::move(schema), std::move(columns), groups.size());
 }
 
-bool HashAggregate::CanSpill() const {
-  return spec_.num_keys > 0 || std::any_of(spec_.aggregates.begin(), spec_.aggregates.end(),
-                                           [](const auto& a) { return a.keeps_values(); });
-}
-
 std::string HashAggregate::Describe() const {
   return absl::StrCat("aggregate ", spec_.aggregates.size(), " by ", spec_.num_keys, " keys");
 }

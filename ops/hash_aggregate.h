@@ -38,8 +38,9 @@ class HashAggregate final : public PipelineSink {
                      bool* done) const override;
   absl::StatusOr<TableRef> Finish(SharedState& shared, RunState& run) const override;
   // Rows are cut by a hash of their keys, parts are aggregated one after another, and their groups
-  // merged by their first rows. Without keys, the rows go to a file and aggregates that keep values
-  // are computed of it one after another (SpilledValues).
+  // merged by their first rows. Without keys the rows are one part. Of a part that has no room and
+  // that a deeper cut would not divide, and without keys, aggregates that keep values or texts are
+  // computed one after another of the rows in the file (AggregateValuesInFiles).
   bool CanSpill() const override;
   absl::StatusOr<TableRef> RunSpilled(const std::vector<Branch>& branches, RunState& run,
                                       const PipelineOptions& options) const override;

@@ -37,6 +37,7 @@ class Probe {
       : spec_(spec), build_(build), in_(in), state_(state), next_(next) {}
 
   absl::Status Run() {
+    if (build_.index == nullptr) return RunWithoutKeys();
     ADJOIN_RETURN_IF_ERROR(ComputeKeys());
     const bool only_matches = build_.index->ids_are_rows() && !spec_.residual.has_value();
     const bool is_semi = spec_.type == JoinType::kSemi && !spec_.residual.has_value();
@@ -53,24 +54,45 @@ class Probe {
     for (int64_t row = 0; row < in_.rows; ++row) {
       if (state_.ids[row] < 0) continue;
       const JoinIndex::Rows matches = build_.index->RowsOf(state_.ids[row]);
-      for (const uint32_t* match = matches.begin; match < matches.end;) {
-        const int64_t room = state_.capacity - num_pairs_;
-        const int64_t take = std::min<int64_t>(room, matches.end - match);
-        for (int64_t i = 0; i < take; ++i) {
-          state_.left[num_pairs_ + i] = static_cast<int32_t>(row);
-          state_.right[num_pairs_ + i] = match[i];
-        }
-        num_pairs_ += take;
-        match += take;
-        if (num_pairs_ == state_.capacity) ADJOIN_RETURN_IF_ERROR(TestPairs());
-      }
+      ADJOIN_RETURN_IF_ERROR(AddPairs(row, matches.end - matches.begin,
+                                      [&](int64_t i) { return int64_t{matches.begin[i]}; }));
     }
+    return EndPairs();
+  }
+
+ private:
+  absl::Status RunWithoutKeys() {
+    if (IsPairless(spec_.type) && !spec_.residual.has_value()) {
+      state_.ids.assign(static_cast<size_t>(in_.rows), build_.num_rows > 0 ? 0 : -1);
+      return EmitByExistence();
+    }
+    for (int64_t row = 0; row < in_.rows; ++row)
+      ADJOIN_RETURN_IF_ERROR(AddPairs(row, build_.num_rows, [](int64_t i) { return i; }));
+    return EndPairs();
+  }
+
+  // Candidates of a left row: right rows match(0), match(1), ...
+  template <typename Match>
+  absl::Status AddPairs(int64_t row, int64_t matches, Match&& match) {
+    for (int64_t at = 0; at < matches;) {
+      const int64_t take = std::min(state_.capacity - num_pairs_, matches - at);
+      for (int64_t i = 0; i < take; ++i) {
+        state_.left[num_pairs_ + i] = static_cast<int32_t>(row);
+        state_.right[num_pairs_ + i] = match(at + i);
+      }
+      num_pairs_ += take;
+      at += take;
+      if (num_pairs_ == state_.capacity) ADJOIN_RETURN_IF_ERROR(TestPairs());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status EndPairs() {
     ADJOIN_RETURN_IF_ERROR(TestPairs());
     ADJOIN_RETURN_IF_ERROR(CloseRows(in_.rows));
     return Flush();
   }
 
- private:
   absl::Status ComputeKeys() {
     ADJOIN_RETURN_IF_ERROR(spec_.left.exprs.Run(state_.keys, in_.columns, in_.rows));
     for (size_t k = 0; k < state_.key_columns.size(); ++k) {
@@ -237,9 +259,10 @@ absl::StatusOr<std::unique_ptr<SharedState>> HashJoin::Open(RunState& run,
                                                             const PipelineOptions& options) const {
   auto build = std::make_unique<BuildSide>();
   ADJOIN_ASSIGN_OR_RETURN(build->table, spec_.right_relation.Resolve(run));
+  build->num_rows = build->table->num_rows();
+  if (spec_.left.null_safe.empty()) return build;
   ADJOIN_ASSIGN_OR_RETURN(build->index,
                           JoinIndex::Build(spec_.right, *build->table, run, options, spec_.probes));
-  build->num_rows = build->table->num_rows();
   build->rows_with_nulls = build->index->rows_with_nulls();
   return build;
 }

@@ -24,27 +24,13 @@ struct Place {
   double rest;
 };
 
-// The code that is at `place` among those of all values in order: byte by byte from the highest,
-// each by counting the codes that begin like it.
-uint64_t CodeAt(std::span<const double> values, uint64_t flip, int64_t place) {
-  uint64_t code = 0;
-  for (int shift = 56; shift >= 0; shift -= 8) {
-    const uint64_t above = shift == 56 ? 0 : ~uint64_t{0} << (shift + 8);
-    int64_t counts[256] = {};
-    for (const double value : values) {
-      const uint64_t of = OrderedBits(value) ^ flip;
-      if ((of & above) == code) ++counts[of >> shift & 255];
-    }
-    uint64_t byte = 0;
-    for (; place >= counts[byte]; ++byte) place -= counts[byte];
-    code |= byte << shift;
-  }
-  return code;
-}
-
 class Percentile final : public Accumulator {
  public:
-  explicit Percentile(bool descending) : flip_(descending ? ~uint64_t{0} : 0) {}
+  Percentile(bool descending, std::pmr::memory_resource* memory)
+      : flip_(descending ? ~uint64_t{0} : 0),
+        memory_(memory),
+        codes_(LargeAllocator<uint64_t>(memory)),
+        groups_(LargeAllocator<uint32_t>(memory)) {}
   void Resize(int64_t groups) override { num_groups_ = groups; }
   void Update(std::span<const Vector> args, const uint8_t* take, const int64_t* groups,
               int64_t n) override {
@@ -79,7 +65,7 @@ class Percentile final : public Accumulator {
     std::vector<int64_t> ends(static_cast<size_t>(num_groups_) + 1);  // in the end
     for (uint32_t g : groups_) ++ends[g + 1];
     std::partial_sum(ends.begin(), ends.end(), ends.begin());
-    LargeVector<uint64_t> by_group(codes_.size());
+    LargeVector<uint64_t> by_group(codes_.size(), LargeAllocator<uint64_t>(memory_));
     for (size_t i = 0; i < codes_.size(); ++i) by_group[ends[groups_[i]]++] = codes_[i];
     codes_ = {}, groups_ = {};
     values_.resize(static_cast<size_t>(num_groups_));
@@ -103,10 +89,12 @@ class Percentile final : public Accumulator {
   }
   // With what Finish takes.
   int64_t bytes() const override {
-    return static_cast<int64_t>(codes_.capacity() * sizeof(uint64_t) +
-                                groups_.capacity() * sizeof(uint32_t) +
-                                codes_.size() * sizeof(uint64_t)) +
-           num_groups_ * static_cast<int64_t>(sizeof(int64_t) + sizeof(double) + 1);
+    const int64_t of_groups =
+        num_groups_ * static_cast<int64_t>(sizeof(int64_t) + sizeof(double) + 1);
+    if (memory_ != nullptr) return of_groups;
+    return of_groups + static_cast<int64_t>(codes_.capacity() * sizeof(uint64_t) +
+                                            groups_.capacity() * sizeof(uint32_t) +
+                                            codes_.size() * sizeof(uint64_t));
   }
 
  private:
@@ -122,7 +110,8 @@ class Percentile final : public Accumulator {
   }
 
   const uint64_t flip_;
-  double share_ = 0;  // set where there are codes
+  std::pmr::memory_resource* const memory_;  // may be null
+  double share_ = 0;                         // set where there are codes
   int64_t num_groups_ = 0;
   LargeVector<uint64_t> codes_;   // of the values that count
   LargeVector<uint32_t> groups_;  // of codes_
@@ -132,17 +121,8 @@ class Percentile final : public Accumulator {
 
 }  // namespace
 
-double PercentileOf(std::span<const double> values, double share, bool descending) {
-  const uint64_t flip = descending ? ~uint64_t{0} : 0;
-  const Place place(share, std::ssize(values));
-  const double low = OfOrderedBits(CodeAt(values, flip, place.first) ^ flip);
-  if (place.rest == 0) return low;
-  const double high = OfOrderedBits(CodeAt(values, flip, place.first + 1) ^ flip);
-  return low + place.rest * (high - low);
-}
-
-std::unique_ptr<Accumulator> MakePercentile(bool descending) {
-  return std::make_unique<Percentile>(descending);
+std::unique_ptr<Accumulator> MakePercentile(bool descending, std::pmr::memory_resource* memory) {
+  return std::make_unique<Percentile>(descending, memory);
 }
 
 }  // namespace adjoin

@@ -253,7 +253,10 @@ absl::StatusOr<RowPartitions> Partition(const std::vector<Branch>& branches, int
   RowPartitionsBuilder builder(run, kPartitions);
   ADJOIN_RETURN_IF_ERROR(
       RunInMemory(branches, PartitionSink(spec, builder), run, options, first_block).status());
-  return builder.Finish(spec.columns, spec.width, builder.blocks);
+  ADJOIN_ASSIGN_OR_RETURN(RowPartitions rows,
+                          builder.Finish(spec.columns, spec.width, builder.blocks));
+  rows.level = spec.level;
+  return rows;
 }
 
 absl::StatusOr<RowPartitions> PartitionAgain(const RowPartitions& rows, size_t part,

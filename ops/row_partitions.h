@@ -30,6 +30,7 @@ struct RowPartitions {
   TableRef table;            // the columns that were kept, and last the order of the rows
   std::vector<int> columns;  // which those are of the batches that came; the order: after them all
   int width = 0;             // of the batches
+  int level = 0;             // of the cut
   int64_t blocks = 0;
   std::vector<std::vector<RowRun>> parts;  // by block
   // The order by row. REQUIRES: there are rows.
@@ -37,6 +38,11 @@ struct RowPartitions {
     return table->column(table->num_columns() - 1)->values<int64_t>();
   }
   int64_t RowsOf(size_t part) const;
+  // Whether a deeper cut is likely to divide a part. One that has most rows has most likely those
+  // of one key, which no cut divides.
+  bool MayDivide(size_t part) const {
+    return 2 * RowsOf(part) < table->num_rows() && level + 1 < kMostLevels;
+  }
 };
 
 // What a PartitionSink fills, or several do one after another.

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/budget_charge.h"
 #include "engine/mapped_memory.h"
 #include "engine/status.h"
 #include "ops/column_file.h"
@@ -179,11 +178,8 @@ class SortedWindow {
   absl::StatusOr<TableRef> ComputeCalls(const Column& order) {
     auto* numbers = Items<int64_t>();
     std::iota(numbers, numbers + rows_, 0);
-    BudgetCharge charge(run_.budget);
     std::vector<std::unique_ptr<WindowColumn>> results;
     for (const WindowCallSpec& call : spec_.calls) {
-      if (call.kind == WindowKind::kStringAgg)
-        ADJOIN_RETURN_IF_ERROR(charge.Add(static_cast<int64_t>(sizeof(std::string)) * rows_));
       ADJOIN_ASSIGN_OR_RETURN(results.emplace_back(),
                               WindowColumn::Make(call, exprs_, rows_, run_.budget, &memory_));
     }
@@ -203,9 +199,29 @@ class SortedWindow {
         ADJOIN_RETURN_IF_ERROR(memory_.status());
       }
     }
+    std::vector<Vector> values;
+    std::vector<ColumnRef> lenders;
+    for (size_t call = 0; call < results.size(); ++call) {
+      values.push_back(results[call]->results());
+      if (spec_.calls[call].kind != WindowKind::kStringAgg) continue;
+      ADJOIN_ASSIGN_OR_RETURN(lenders.emplace_back(), WriteOnce(values.back()));
+    }
     return Write(order, [&](size_t call, int64_t begin, int64_t, BatchArena&) {
-      return Slice(results[call]->results(), begin);
+      return Slice(values[call], begin);
     });
+  }
+
+  // Texts as codes of a file's, which an empty column lends: what moves rows then copies none.
+  absl::StatusOr<ColumnRef> WriteOnce(Vector& texts) {
+    auto* codes = Items<int32_t>();
+    ADJOIN_RETURN_IF_ERROR(memory_.status());
+    ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<const Dictionary> dictionary,
+                            WriteTexts(texts, rows_, *run_.spill, codes));
+    ADJOIN_ASSIGN_OR_RETURN(std::shared_ptr<Buffer> none, Buffer::Allocate(0, run_.budget));
+    ADJOIN_ASSIGN_OR_RETURN(ColumnRef lender, MakeColumn(TypeId::kText, std::move(none), nullptr, 0,
+                                                         run_.budget, std::move(dictionary)));
+    texts = {TypeId::kText, nullptr, texts.valid, codes, lender.get()};
+    return lender;
   }
 
   // read(call, first row, rows, arena): results of a call.

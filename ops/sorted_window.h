@@ -8,7 +8,7 @@ namespace adjoin {
 
 // A column for each call and then the rows' order, ascending by it, of one part of the relation's
 // rows: the same values as in memory. What computing them takes, a row in memory, is in mapped
-// files too, but for the texts of STRING_AGG (53200).
+// files too.
 absl::StatusOr<TableRef> ComputeSortedWindow(const WindowStepSpec& spec,
                                              const WindowFrameSpec& frame,
                                              const RowPartitions& rows, size_t part, RunState& run,

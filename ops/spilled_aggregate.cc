@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -11,6 +12,10 @@
 namespace adjoin {
 namespace {
 
+bool Grows(const HashAggregateSpec& spec) {
+  return std::ranges::any_of(spec.aggregates, [](const auto& a) { return a.grows(); });
+}
+
 std::vector<int> FirstColumns(int n) {
   std::vector<int> columns(static_cast<size_t>(n));
   std::iota(columns.begin(), columns.end(), 0);
@@ -20,8 +25,12 @@ std::vector<int> FirstColumns(int n) {
 // The groups of parts, which are one run each, ascending by their first rows.
 class SpilledGroups {
  public:
-  SpilledGroups(const HashAggregate& aggregate, RunState& run, const PipelineOptions& options)
-      : aggregate_(aggregate), run_(run), options_(options), file_(*run.spill, run.budget) {}
+  SpilledGroups(const HashAggregateSpec& spec, RunState& run, const PipelineOptions& options)
+      : spec_(spec),
+        aggregate_(spec),
+        run_(run),
+        options_(options),
+        file_(*run.spill, run.budget) {}
 
   absl::Status AddParts(const RowPartitions& rows, const PartitionSpec& spec) {
     return ForEachPart(rows, spec, run_, options_,
@@ -41,17 +50,23 @@ class SpilledGroups {
 
  private:
   absl::Status AddPart(const RowPartitions& rows, size_t part) {
-    const Branch branch{
-        std::make_shared<PartitionSource>(rows, part, /*all_blocks=*/true, options_.batch_rows),
-        {}};
-    ADJOIN_ASSIGN_OR_RETURN(const TableRef groups,
-                            RunInMemory({branch}, aggregate_, run_, options_));
+    const auto source =
+        std::make_shared<PartitionSource>(rows, part, /*all_blocks=*/true, options_.batch_rows);
+    ADJOIN_ASSIGN_OR_RETURN(
+        const TableRef groups,
+        RunOrSpill(
+            *run_.spill, Grows(spec_) && (run_.spill->forced || !rows.MayDivide(part)),
+            [&] {
+              return RunInMemory({{source, {}}}, aggregate_, run_, options_);
+            },
+            [&] { return AggregateValuesInFiles(spec_, source, run_, options_); }));
     ADJOIN_ASSIGN_OR_RETURN(const int64_t first, file_.AppendTable(*groups));
     runs_.push_back({0, first, groups->num_rows()});
     return absl::OkStatus();
   }
 
-  const HashAggregate& aggregate_;
+  const HashAggregateSpec& spec_;
+  const HashAggregate aggregate_;
   RunState& run_;
   const PipelineOptions& options_;
   RowFile file_;
@@ -60,20 +75,24 @@ class SpilledGroups {
 
 }  // namespace
 
+bool HashAggregate::CanSpill() const { return spec_.num_keys > 0 || Grows(spec_); }
+
 absl::StatusOr<TableRef> HashAggregate::RunSpilled(const std::vector<Branch>& branches,
                                                    RunState& run,
                                                    const PipelineOptions& options) const {
-  if (spec_.num_keys == 0) return AggregateValuesInFiles(spec_, branches, run, options);
   PartitionSpec spec;
-  spec.keys = &spec_.exprs;
+  spec.keys = spec_.num_keys == 0 ? nullptr : &spec_.exprs;
   spec.num_keys = spec_.num_keys;
   spec.columns = spec_.exprs.input_columns();
   spec.width = spec.columns.empty() ? 0 : spec.columns.back() + 1;
+  ADJOIN_ASSIGN_OR_RETURN(RowPartitions rows, Partition(branches, 0, spec, run, options));
+  if (spec_.num_keys == 0) {
+    return AggregateValuesInFiles(
+        spec_, std::make_shared<MergedSource>(std::move(rows), options.batch_rows), run, options);
+  }
   HashAggregateSpec parts = spec_;
   parts.order = spec.width;
-  const HashAggregate aggregate(std::move(parts));
-  SpilledGroups groups(aggregate, run, options);
-  ADJOIN_ASSIGN_OR_RETURN(const RowPartitions rows, Partition(branches, 0, spec, run, options));
+  SpilledGroups groups(parts, run, options);
   ADJOIN_RETURN_IF_ERROR(groups.AddParts(rows, spec));
   return groups.Merge(spec_.schema);
 }

@@ -1,17 +1,18 @@
-// Aggregates without GROUP BY that keep more values than memory has room for.
+// Aggregates of which one group keeps more than memory has room for.
 #pragma once
 
-#include <vector>
+#include <memory>
 
 #include "ops/hash_aggregate.h"
 
 namespace adjoin {
 
-// What HashAggregate gives, from the rows in a file. What DISTINCT leaves is the result of a GROUP
-// BY, which may be in files too; percentiles are found in a file of their values. Those that are
-// left keep a few numbers, or a text that must have room (STRING_AGG). REQUIRES: there are no keys.
+// What HashAggregate gives, `spec.order` included, of a source's rows, which lie in files and are
+// read once for each of these aggregates: what DISTINCT leaves is the result of a GROUP BY, which
+// may be in files too; the values of percentiles and the texts of STRING_AGG are in files. What
+// must have room are the groups' keys and their other aggregates.
 absl::StatusOr<TableRef> AggregateValuesInFiles(const HashAggregateSpec& spec,
-                                                const std::vector<Branch>& branches, RunState& run,
+                                                std::shared_ptr<const Source> rows, RunState& run,
                                                 const PipelineOptions& options);
 
 }  // namespace adjoin

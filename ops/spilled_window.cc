@@ -47,10 +47,9 @@ class WindowParts {
   }
 
  private:
-  // Where most rows are in one part they are most likely of one partition, which no cut divides.
   absl::Status AddPart(const RowPartitions& rows, size_t part) {
     const absl::Status status = AddInMemory(rows, part);
-    if (!IsOutOfMemory(status) || 2 * rows.RowsOf(part) < rows.table->num_rows()) return status;
+    if (!IsOutOfMemory(status) || rows.MayDivide(part)) return status;
     return AddSorted(rows, part);
   }
 

@@ -24,7 +24,6 @@ int64_t BytesARow(const WindowStepSpec& spec, std::span<const Vector> order) {
   for (const WindowCallSpec& call : spec.calls) {
     bytes += 1;
     if (call.result == TypeId::kText) bytes += VectorWidth(call.result);
-    if (call.kind == WindowKind::kStringAgg) bytes += static_cast<int64_t>(sizeof(std::string));
     if (IsAggregate(call.kind)) fold = 32;
   }
   return bytes + fold;

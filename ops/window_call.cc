@@ -93,30 +93,30 @@ int64_t IntAt(const Vector& v, int64_t row) {
 }  // namespace
 
 WindowColumn::WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
-                           std::shared_ptr<MemoryBudget> budget, std::pmr::memory_resource* memory)
+                           std::shared_ptr<MemoryBudget> budget, MappedMemory* mapped)
     : spec_(spec),
       exprs_(std::move(exprs)),
       rows_(rows),
       budget_(std::move(budget)),
-      memory_(memory),
-      views_(memory),
-      bytes_(memory),
-      valid_(static_cast<size_t>(rows), 1, memory),
-      texts_(spec.kind == WindowKind::kStringAgg ? static_cast<size_t>(rows) : 0),
+      mapped_(mapped),
+      memory_(mapped == nullptr ? std::pmr::get_default_resource() : mapped),
+      views_(memory_),
+      bytes_(memory_),
+      valid_(static_cast<size_t>(rows), 1, memory_),
+      texts_(mapped),
       text_charge_(budget_) {}
 
 absl::StatusOr<std::unique_ptr<WindowColumn>> WindowColumn::Make(
     const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
-    std::shared_ptr<MemoryBudget> budget, std::pmr::memory_resource* memory) {
+    std::shared_ptr<MemoryBudget> budget, MappedMemory* mapped) {
   auto column = std::unique_ptr<WindowColumn>(
-      new WindowColumn(spec, std::move(exprs), rows, std::move(budget),
-                       memory == nullptr ? std::pmr::get_default_resource() : memory));
+      new WindowColumn(spec, std::move(exprs), rows, std::move(budget), mapped));
   if (spec.result == TypeId::kText) {
     column->views_.resize(static_cast<size_t>(rows));
     column->data_ = column->views_.data();
     return column;
   }
-  if (memory != nullptr) {
+  if (mapped != nullptr) {
     column->bytes_.resize(static_cast<size_t>(rows * VectorWidth(spec.result)));
     column->data_ = column->bytes_.data();
     return column;
@@ -328,32 +328,38 @@ absl::Status WindowColumn::ComputeTexts(const WindowFrameSpec& frame,
                                         const WindowPartition& partition) {
   const auto* texts = exprs_[spec_.arg].as<std::string_view>();
   const auto* separators = exprs_[spec_.second].as<std::string_view>();
-  constexpr int64_t kBytesACharge = 1 << 16;
-  int64_t bytes = 0;  // not charged yet
-  const auto put = [&](int64_t i, const PositionRange* parts, int count) -> absl::Status {
-    const int64_t row = partition.row(i);
-    std::string& out = texts_[static_cast<size_t>(row)];
+  // Calls f(text) for what a frame's text is made of; returns whether it is not NULL.
+  const auto for_each = [&](const PositionRange* parts, int count, auto&& f) {
     bool any = false;
     for (int p = 0; p < count; ++p) {
       for (int64_t j = parts[p].begin; j < parts[p].end; ++j) {
         const int64_t source = partition.row(j);
         if (!IsTaken(source)) continue;
-        if (any && !exprs_[spec_.second].is_null(source)) out.append(separators[source]);
-        out.append(texts[source]);
+        if (any && !exprs_[spec_.second].is_null(source)) f(separators[source]);
+        f(texts[source]);
         any = true;
       }
     }
-    any ? Put<std::string_view>(row, out) : SetNull(row);
-    bytes += static_cast<int64_t>(out.capacity());
-    return bytes < kBytesACharge ? absl::OkStatus() : ChargeText(std::exchange(bytes, 0));
+    return any;
   };
-  ADJOIN_RETURN_IF_ERROR(ForEachFrame(frame, partition, put));
-  return ChargeText(bytes);
+  return ForEachFrame(frame, partition, [&](int64_t i, const PositionRange* parts, int count) {
+    const int64_t row = partition.row(i);
+    int64_t bytes = 0;
+    if (!for_each(parts, count, [&](std::string_view text) { bytes += std::ssize(text); }))
+      return SetNull(row), absl::OkStatus();
+    ADJOIN_ASSIGN_OR_RETURN(char* out, AllocateText(bytes));
+    Put<std::string_view>(row, {out, static_cast<size_t>(bytes)});
+    for_each(parts, count, [&](std::string_view text) { out = std::ranges::copy(text, out).out; });
+    return absl::OkStatus();
+  });
 }
 
-absl::Status WindowColumn::ChargeText(int64_t bytes) {
+absl::StatusOr<char*> WindowColumn::AllocateText(int64_t bytes) {
   const std::lock_guard lock(text_mutex_);
-  return text_charge_.Add(bytes);
+  if (mapped_ == nullptr) ADJOIN_RETURN_IF_ERROR(text_charge_.GrowTo(texts_.bytes() + bytes));
+  char* text = texts_.Allocate(static_cast<size_t>(bytes));
+  if (mapped_ != nullptr) ADJOIN_RETURN_IF_ERROR(mapped_->status());
+  return text;
 }
 
 bool WindowColumn::IsTaken(int64_t row) const {

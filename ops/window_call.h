@@ -11,6 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "engine/budget_charge.h"
+#include "engine/mapped_memory.h"
+#include "ops/arena.h"
 #include "ops/window.h"
 
 namespace adjoin {
@@ -19,20 +21,20 @@ namespace adjoin {
 // several may be computed at once.
 class WindowColumn {
  public:
-  // `memory`: where all is but the texts of STRING_AGG; null: the budget's, which counts the
-  // values. Error: 53200.
-  static absl::StatusOr<std::unique_ptr<WindowColumn>> Make(
-      const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
-      std::shared_ptr<MemoryBudget> budget, std::pmr::memory_resource* memory = nullptr);
+  // `mapped`: where all is; null: the budget's memory, which counts the values. Error: 53200.
+  static absl::StatusOr<std::unique_ptr<WindowColumn>> Make(const WindowCallSpec& spec,
+                                                            std::vector<Vector> exprs, int64_t rows,
+                                                            std::shared_ptr<MemoryBudget> budget,
+                                                            MappedMemory* mapped = nullptr);
   // Errors: 22003 where an integer sum does not fit, 22014 and 22016 where the number of NTILE or
-  // NTH_VALUE is not positive.
+  // NTH_VALUE is not positive, 53200 and what `mapped` says.
   absl::Status Compute(const WindowFrameSpec& frame, const WindowPartition& partition);
   Vector results() const { return {spec_.result, data_, valid_.data()}; }
-  absl::StatusOr<ColumnRef> Finish();  // the last call. REQUIRES: no `memory`
+  absl::StatusOr<ColumnRef> Finish();  // the last call. REQUIRES: no `mapped`
 
  private:
   WindowColumn(const WindowCallSpec& spec, std::vector<Vector> exprs, int64_t rows,
-               std::shared_ptr<MemoryBudget> budget, std::pmr::memory_resource* memory);
+               std::shared_ptr<MemoryBudget> budget, MappedMemory* mapped);
   template <typename T>
   std::pmr::vector<T> Items(int64_t n) const {
     return std::pmr::vector<T>(static_cast<size_t>(n), memory_);
@@ -56,7 +58,7 @@ class WindowColumn {
   void MinMax(const WindowFrameSpec& frame, const WindowPartition& partition);
   std::pmr::vector<int64_t> RunningCounts(const WindowPartition& partition) const;
   bool IsTaken(int64_t row) const;
-  absl::Status ChargeText(int64_t bytes);
+  absl::StatusOr<char*> AllocateText(int64_t bytes);
   void Set(int64_t row, const Vector& from, int64_t at);
   void SetNull(int64_t row);
   template <typename T>
@@ -68,14 +70,15 @@ class WindowColumn {
   const std::vector<Vector> exprs_;
   const int64_t rows_;
   const std::shared_ptr<MemoryBudget> budget_;
+  MappedMemory* const mapped_;  // may be null
   std::pmr::memory_resource* const memory_;
   std::shared_ptr<Buffer> values_;            // of the column; of TEXT:
   std::pmr::vector<std::string_view> views_;  // which then are interned
-  std::pmr::vector<std::byte> bytes_;         // in place of values_ where `memory` was given
+  std::pmr::vector<std::byte> bytes_;         // in place of values_ where `mapped` was given
   void* data_ = nullptr;                      // of these
   std::pmr::vector<uint8_t> valid_;
-  std::vector<std::string> texts_;  // by row, of STRING_AGG
   std::mutex text_mutex_;
+  TextArena texts_;           // of STRING_AGG
   BudgetCharge text_charge_;  // of their bytes
 };
 

@@ -18,6 +18,9 @@ TEST(MappedMemoryTest, LargePiecesAreFilesAndSmallOnesMemory) {
   EXPECT_EQ(large[(1 << 20) - 1], (1 << 20) - 1);
   EXPECT_EQ(large.back(), 0);
   EXPECT_EQ(small[99], 7);
+  EXPECT_EQ(memory.bytes(), 800);
+  small = std::pmr::vector<int64_t>(&memory);
+  EXPECT_EQ(memory.bytes(), 0);
   EXPECT_TRUE(memory.status().ok()) << memory.status();
 }
 

@@ -136,5 +136,20 @@ TEST_F(ColumnFileTest, AppendsAPartOfAChunkAndMayBeEmpty) {
     EXPECT_EQ((*ColumnFile(type, spill_, budget_).Finish())->length(), 0);
 }
 
+TEST_F(ColumnFileTest, TextsOfOneAddressAreWrittenOnce) {
+  const std::string large(200000, 'x'), small = "y";  // larger than what is written at once
+  const std::string_view texts[] = {{}, small, large, large, {}, large, small};
+  const uint8_t valid[] = {0, 1, 1, 1, 0, 1, 1};
+  int32_t codes[7];
+  const auto dictionary = WriteTexts({TypeId::kText, texts, valid}, 7, spill_, codes);
+  ASSERT_TRUE(dictionary.ok()) << dictionary.status();
+  EXPECT_EQ((*dictionary)->size(), 4);  // one under NULLs
+  EXPECT_LT(spill_.bytes, 210000);
+  for (int r = 0; r < 7; ++r) {
+    ASSERT_LT(codes[r], 4);
+    EXPECT_TRUE(valid[r] == 0 || (*dictionary)->at(codes[r]) == texts[r]) << r;
+  }
+}
+
 }  // namespace
 }  // namespace adjoin

@@ -36,6 +36,29 @@ class SpillTest : public ConnectionTest {
   }
 
   void UseDirectory() { Run("SET adjoin.temp_directory = '" + directory_.string() + "'"); }
+  // Runs the query in memory, then with `budget` bytes and in files for all that can be; all give
+  // the same rows, and nothing is left.
+  void ExpectSameInFiles(const std::string& sql, int64_t budget) {
+    Run("RESET memory_limit; RESET adjoin.temp_directory; RESET adjoin.spill; "
+        "RESET adjoin.threads");
+    const std::string expected = Rows(sql);
+    UseDirectory();
+    for (const int threads : {1, 2}) {
+      Run("SET adjoin.threads = " + std::to_string(threads));
+      Leave(budget);
+      database_.ResetPeak();
+      const auto result = connection_.Query(sql);
+      ASSERT_TRUE(result.ok()) << FormatError(result.status(), sql) << sql;
+      EXPECT_TRUE(TextOf(result->rows) == expected) << sql;
+      EXPECT_GT(result->spilled_bytes, 0) << sql;
+      EXPECT_LE(result->peak_bytes, budget) << sql;
+      Run("RESET memory_limit; SET adjoin.spill = force");
+      EXPECT_TRUE(Rows(sql) == expected) << sql;
+      Run("RESET adjoin.spill");
+    }
+    EXPECT_TRUE(std::filesystem::is_empty(directory_));
+  }
+
   // Leaves `bytes` beside what the tables take.
   void Leave(int64_t bytes) {
     Run("SET memory_limit = " + std::to_string(database_.memory_used() + bytes));
@@ -138,6 +161,112 @@ TEST_F(SpillTest, FloatSumsInFilesAreTheSameHoweverRowsAreCut) {
       Run("RESET memory_limit");
     }
   }
+}
+
+// 54000 rows are of one group, beside 6000 groups or 60.
+TEST_F(SpillTest, AGroupThatHasNoRoomIsAggregatedInFiles) {
+  constexpr int64_t kBudget = 640 << 10;
+  const char* const kAggregates[] = {
+      "COUNT(DISTINCT k) AS c, SUM(DISTINCT v) AS x, SUM(v) AS y, COUNT(*) AS n",
+      "AVG(DISTINCT v) FILTER (WHERE n > 10) AS x, COUNT(DISTINCT s) AS c, MIN(s) AS m, "
+      "STDDEV(DISTINCT g) AS d",
+      "PERCENTILE_CONT(0.3) WITHIN GROUP (ORDER BY v) AS p, PERCENTILE_CONT(0.5) WITHIN GROUP "
+      "(ORDER BY n DESC) FILTER (WHERE k > 100) AS q, SUM(v) AS x",
+      "MODE() WITHIN GROUP (ORDER BY n) AS m, PERCENTILE_DISC(0.4) WITHIN GROUP (ORDER BY v) AS p, "
+      "COUNT(DISTINCT v) AS c",
+      "SUM(DISTINCT k::NUMERIC(12, 2)) AS d, COUNT(DISTINCT v) FILTER (WHERE k % 10 = 9) AS c",
+      "STRING_AGG(s || v, ';' ORDER BY v) AS t, COUNT(*) AS c",
+  };
+  const char* const kKeys[] = {
+      "CASE WHEN k % 10 < 9 THEN 0 ELSE k END",
+      "CASE WHEN k % 10 < 9 THEN NULL ELSE s END",
+      "CASE WHEN k % 10 < 9 THEN 0 ELSE k % 1000 END, CASE WHEN k % 10 < 9 THEN 'hot' ELSE s END",
+  };
+  for (const char* keys : kKeys) {
+    for (const char* aggregates : kAggregates) {
+      ExpectSameInFiles(std::string("SELECT ") + aggregates + " FROM t GROUP BY " + keys, kBudget);
+    }
+  }
+  // Without a directory the error says what to set.
+  Run("RESET adjoin.temp_directory");
+  Leave(kBudget);
+  const auto result =
+      connection_.Query("SELECT COUNT(DISTINCT k) FROM t GROUP BY k % 60001 / 9000");
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(FormatError(result.status()), HasSubstr("set adjoin.temp_directory"));
+}
+
+// The right side has 60000 rows, and what the old index of them took was 240 KB and more.
+TEST_F(SpillTest, JoinsWithoutKeysReadTheirRightSideWhereItIs) {
+  const std::string right =
+      "(SELECT g + k % 3 AS h, v * 2 AS w, s || '.' AS z, n FROM t WHERE v < 9 GROUP BY 1, 2, 3, "
+      "4)";
+  const std::string left = "(SELECT * FROM t WHERE k % 1200 = 7)";
+  const std::string joins[] = {
+      "SELECT a.k, SUM(b.w / a.k) AS x, COUNT(b.n) AS c, MAX(b.z) AS z FROM " + left +
+          " AS a CROSS JOIN " + right + " AS b GROUP BY a.k",
+      "SELECT a.k, b.h, b.w, b.z FROM " + left + " AS a JOIN " + right +
+          " AS b ON b.h < a.g / 50 AND b.w > a.v",
+      "SELECT a.k, b.h, b.z FROM " + left + " AS a LEFT JOIN " + right +
+          " AS b ON b.h < a.g - 29000 AND b.n < 100",
+      "SELECT a.k, a.s FROM " + left + " AS a WHERE EXISTS (SELECT 1 FROM " + right +
+          " AS b WHERE b.h < a.g - 25000 AND b.n < a.k / 7000)",
+      "SELECT a.k, a.s FROM " + left + " AS a WHERE NOT EXISTS (SELECT 1 FROM " + right +
+          " AS b WHERE b.h < a.g - 25000 AND b.n < a.k / 7000)",
+      "SELECT a.k FROM " + left + " AS a WHERE EXISTS (SELECT 1 FROM " + right + " AS b)",
+      "SELECT a.k, (SELECT MIN(b.w) FROM " + right + " AS b WHERE b.h < a.g) AS m FROM " + left +
+          " AS a",
+  };
+  for (const std::string& sql : joins) ExpectSameInFiles(sql, 200 << 10);
+  // A table is read in place, whatever is left.
+  Run("RESET adjoin.temp_directory; SET adjoin.threads = 1");
+  const std::string sql = "SELECT COUNT(*) FROM t AS a, t AS b WHERE a.k < 20 AND a.v > b.v";
+  const std::string expected = Rows(sql);
+  Leave(100 << 10);
+  EXPECT_EQ(Rows(sql), expected);
+}
+
+TEST_F(SpillTest, TextsOfStringAggGoToFiles) {
+  const char* const kQueries[] = {
+      "SELECT STRING_AGG(repeat(s, 20), ',') AS x, COUNT(*) AS c FROM t",
+      "SELECT STRING_AGG(repeat(s, 20), NULL) FILTER (WHERE k < 0) AS x, STRING_AGG(repeat(s, 19), "
+      "s) AS y FROM t",
+      "SELECT k % 2 AS p, STRING_AGG(repeat(s, 20), s ORDER BY v) AS x FROM t GROUP BY k % 2",
+      // A few texts are large, of groups that have few rows.
+      "SELECT CASE WHEN k % 1000 = 0 THEN 0 ELSE k END AS p, STRING_AGG(repeat(s, 5000), '') "
+      "FILTER (WHERE k % 1000 = 0) AS x FROM t GROUP BY 1",
+      "SELECT STRING_AGG(s, ',') OVER (ORDER BY k) AS x FROM t WHERE k <= 1500",
+      "SELECT k, STRING_AGG(s, s) FILTER (WHERE n < 4000) OVER (PARTITION BY k % 2 ORDER BY v, k "
+      "ROWS BETWEEN 20 PRECEDING AND 1 PRECEDING) AS x, SUM(v) OVER (PARTITION BY k % 2 ORDER BY "
+      "v, k) AS y FROM t",
+      "SELECT k, LENGTH(x) AS l FROM (SELECT k, STRING_AGG(repeat(s, 200), ',') OVER () AS x FROM "
+      "t "
+      "WHERE k % 60 = 0) AS w",
+  };
+  for (const char* sql : kQueries) ExpectSameInFiles(sql, 640 << 10);
+}
+
+TEST_F(SpillTest, ADiskWithoutRoomForTextsOrValuesIsAnError) {
+  UseDirectory();
+  Leave(640 << 10);
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{1 << 20, before.rlim_max};
+  const char* const kQueries[] = {
+      "SELECT STRING_AGG(s, ',') OVER (ORDER BY k) AS x FROM t WHERE k <= 1500",
+      "SELECT STRING_AGG(repeat(s, 20), ',') AS x FROM t",
+      "SELECT PERCENTILE_CONT(0.3) WITHIN GROUP (ORDER BY v) AS p FROM (SELECT v FROM t UNION ALL "
+      "SELECT v FROM t UNION ALL SELECT v FROM t) AS t GROUP BY v < 1e9",
+  };
+  for (const char* sql : kQueries) {
+    setrlimit(RLIMIT_FSIZE, &small);
+    const std::string error = Error(sql);
+    setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_THAT(error, ::testing::ContainsRegex("File too large")) << sql;
+    EXPECT_TRUE(std::filesystem::is_empty(directory_));
+  }
+  std::signal(SIGXFSZ, handler);
 }
 
 TEST_F(SpillTest, StringsThatAQueryMakesCount) {
