@@ -237,6 +237,7 @@ const ScalarFunction kFunctions[] = {
     Row<+[](double f, Interval i) { return Multiply(i, f); }>("*", true),
     Row<Divide>("/", true),
     Row<TimestampOf>("timestamp"),
+    Row<+[](Timestamp t, int32_t digits) { return Rounded(t, digits); }>("timestamp"),
     Row<DateOf>("date"),
     Row<MakeDate>("make_date"),
     Row<MakeTimestamp>("make_timestamp"),
