@@ -9,7 +9,10 @@
 #include "engine/date_functions.h"
 #include "engine/decimal_functions.h"
 #include "engine/status.h"
+#include "ops/format_text.h"
 #include "ops/like.h"
+#include "ops/md5.h"
+#include "ops/number_functions.h"
 #include "ops/regular_expression.h"
 #include "ops/row_function.h"
 #include "ops/scan.h"
@@ -216,6 +219,10 @@ const ScalarFunction kFunctions[] = {
     Row<+[](BatchArena& a, int32_t v) { return text::Hex(a, static_cast<uint32_t>(v)); }>("to_hex"),
     Row<+[](BatchArena& a, int64_t v) { return text::Hex(a, static_cast<uint64_t>(v)); }>("to_hex"),
     Row<text::Quoted>("quote_literal"),
+    Row<text::QuotedName>("quote_ident"),
+    Row<text::ArgumentOf>("format_argument"),
+    Row<text::Format>("format"),
+    Row<+[](BatchArena& a, Text s) { return a.Copy(Md5(s)); }>("md5"),
     Row<text::CodePoint>("ascii"),
     Row<text::Character>("chr"),
     // Of one type first: beside a quoted literal PostgreSQL takes that.
@@ -274,6 +281,22 @@ const ScalarFunction kFunctions[] = {
     Row<CommonDivisor<int64_t>>("gcd"),
     Row<CommonMultiple<int32_t>>("lcm"),
     Row<CommonMultiple<int64_t>>("lcm"),
+    Row<number::CommonDivisor>("gcd"),
+    Row<number::CommonMultiple>("lcm"),
+    Row<number::Factorial>("factorial"),
+    Row<+[](double v, double a, double b, int32_t n) { return number::WidthBucket(v, a, b, n); }>(
+        "width_bucket"),
+    Row<+[](Decimal v, Decimal a, Decimal b, int32_t n) {
+      return number::WidthBucket(v, a, b, n);
+    }>("width_bucket"),
+    Row<number::SinDegrees>("sind"),
+    Row<number::CosDegrees>("cosd"),
+    Row<number::TanDegrees>("tand"),
+    Row<number::CotDegrees>("cotd"),
+    Row<number::AsinDegrees>("asind"),
+    Row<number::AcosDegrees>("acosd"),
+    Row<number::AtanDegrees>("atand"),
+    Row<number::Atan2Degrees>("atan2d"),
     Row<+[](Decimal a) { return a.scale(); }>("scale"),
     Row<+[](Decimal a) { return Normalized(a).scale(); }>("min_scale"),
     Row<Normalized>("trim_scale"),

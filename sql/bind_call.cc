@@ -87,7 +87,9 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
 }  // namespace
 
 bool IsTextSpelling(std::string_view name) {
-  return name == "concat" || name == "concat_ws" || name == "overlay";
+  constexpr std::string_view kSpellings[] = {"concat",    "concat_ws",    "overlay",       "format",
+                                             "num_nulls", "num_nonnulls", "quote_nullable"};
+  return std::ranges::find(kSpellings, name) != std::end(kSpellings);
 }
 
 absl::Status NoSuchFunction(BindState& state, std::string_view name, const std::vector<Typed>& args,
