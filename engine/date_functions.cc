@@ -131,6 +131,23 @@ Date DateOf(Timestamp timestamp) {
   return Date{static_cast<int32_t>(FloorDivide(timestamp.microseconds, kMicrosecondsPerDay))};
 }
 
+absl::StatusOr<Timestamp> TimestampOfEpoch(double seconds) {
+  if (std::isnan(seconds))
+    return SqlError(sqlstate::kDateTimeOutOfRange, "timestamp cannot be NaN");
+  if (std::isinf(seconds))
+    return Timestamp{seconds > 0 ? Timestamp::kInfinity : Timestamp::kMinusInfinity};
+  // From 2000 on, as PostgreSQL's, for the same rounding.
+  constexpr double kOrigin = 10957.0 * 86400;
+  const double since = std::rint((seconds - kOrigin) * 1e6);
+  if (std::abs(since) < 9.2e18) {
+    const absl::StatusOr<Timestamp> out =
+        CheckedTimestamp(static_cast<__int128>(since) + __int128{10957} * kMicrosecondsPerDay);
+    if (out.ok()) return out;
+  }
+  return SqlError(sqlstate::kDateTimeOutOfRange,
+                  absl::StrFormat("timestamp out of range: \"%g\"", seconds));
+}
+
 absl::StatusOr<Timestamp> Rounded(Timestamp timestamp, int32_t digits) {
   if (!timestamp.is_finite() || digits >= 6) return timestamp;
   if (digits < 0) {

@@ -63,8 +63,9 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
     ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, arg, context));
     args.push_back(std::move(value));
   }
-  if (name == "to_char" && !args.empty() && IsNumeric(args[0].expr->type))
-    return state.NotSupported("to_char of a number", location);
+  if (name == "to_char" && !args.empty()) {  // the text of 1.005 is of what is written
+    if (const ExprRef exact = state.ExactOf(args[0].expr)) args[0].expr = exact;
+  }
   if (name == "age" && args.size() == 1) {  // up to today
     ADJOIN_ASSIGN_OR_RETURN(ExprRef today, CurrentDate(state));
     args.insert(args.begin(), {std::move(today), false, location});
