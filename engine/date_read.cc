@@ -1,6 +1,7 @@
 // to_date and to_timestamp: a text by a pattern.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -316,15 +317,18 @@ absl::Status OutOfRange(std::string_view text) {
 
 // Year 0 is 1 BC.
 int64_t YearOf(const DateTextFields& f) {
-  if (f.year != 0 && f.century != 0 && f.year_digits <= 2) {
-    const int of_century = f.year % 100;
-    return of_century == 0 ? int64_t{f.century} * 100 : (int64_t{f.century} - 1) * 100 + of_century;
+  const bool before_christ = f.before_christ != 0;
+  const bool of_century = f.century != 0 && f.year_digits <= 2;
+  int64_t year = f.year;  // counted from 1, in either direction
+  if (of_century) {
+    const int last = f.year % 100;
+    year = (int64_t{f.century} - 1) * 100 + last;
+    if (f.year != 0 && last == 0) year += 100;
+    if (f.year == 0) year += before_christ ? 100 : 1;
   }
-  if (f.year != 0) {
-    const int64_t year = f.before_christ != 0 ? -int64_t{f.year} : f.year;
-    return year < 0 ? year + 1 : year;
-  }
-  return f.century != 0 ? (int64_t{f.century} - 1) * 100 + 1 : 0;
+  if (year == 0) return 0;
+  if (before_christ) year = -year;
+  return year < 0 ? year + 1 : year;
 }
 
 absl::StatusOr<int64_t> DayOf(const DateTextFields& f, std::string_view text) {
@@ -335,7 +339,7 @@ absl::StatusOr<int64_t> DayOf(const DateTextFields& f, std::string_view text) {
   if (day != 0) civil.day = day;
   if (f.month != 0) civil.month = f.month;
   if (day_of_year != 0 && (civil.month <= 1 || civil.day <= 1)) {
-    if (f.year == 0 && f.before_christ == 0) {
+    if (civil.year == 0 && f.before_christ == 0) {
       return SqlError(sqlstate::kInvalidDateTimeFormat,
                       "cannot calculate day of year without year information");
     }
@@ -352,7 +356,8 @@ absl::StatusOr<int64_t> DayOf(const DateTextFields& f, std::string_view text) {
   return DaysFromCivil(civil);
 }
 
-absl::StatusOr<int64_t> TimeOf(const DateTextFields& f, std::string_view text) {
+// No value: there is no such time.
+absl::StatusOr<std::optional<int64_t>> TimeOf(const DateTextFields& f) {
   int hour = f.second_of_day / 3600, minute = f.second_of_day / 60 % 60;
   int second = f.second_of_day % 60;
   if (f.hour != 0) hour = f.hour;
@@ -370,7 +375,7 @@ absl::StatusOr<int64_t> TimeOf(const DateTextFields& f, std::string_view text) {
   const int64_t fraction = int64_t{f.millisecond} * 1000 + f.microsecond;
   const bool fits = hour >= 0 && hour < 24 && minute >= 0 && minute < 60 && second >= 0 &&
                     second < 60 && fraction >= 0 && fraction < kMicrosecondsPerSecond;
-  if (!fits) return OutOfRange(text);
+  if (!fits) return std::nullopt;
   return ((hour * int64_t{60} + minute) * 60 + second) * kMicrosecondsPerSecond + fraction;
 }
 
@@ -378,18 +383,20 @@ absl::StatusOr<int64_t> TimeOf(const DateTextFields& f, std::string_view text) {
 
 absl::StatusOr<Timestamp> DateFormat::ReadTimestamp(std::string_view text) const {
   ADJOIN_ASSIGN_OR_RETURN(const DateTextFields fields, DateTextReader(nodes_, text).Run());
-  ADJOIN_ASSIGN_OR_RETURN(const int64_t time, TimeOf(fields, text));
+  ADJOIN_ASSIGN_OR_RETURN(const std::optional<int64_t> time, TimeOf(fields));
   ADJOIN_ASSIGN_OR_RETURN(const int64_t day, DayOf(fields, text));
+  if (!time.has_value()) return OutOfRange(text);
   const absl::StatusOr<Date> date = AddDays(Date{0}, day);
   const absl::StatusOr<Timestamp> midnight = date.ok() ? TimestampOf(*date) : date.status();
-  if (midnight.ok()) return AddInterval(*midnight, Interval{time, 0, 0});
+  if (midnight.ok()) return AddInterval(*midnight, Interval{*time, 0, 0});
   return SqlError(sqlstate::kDateTimeOutOfRange, "timestamp out of range");
 }
 
 absl::StatusOr<Date> DateFormat::ReadDate(std::string_view text) const {
   ADJOIN_ASSIGN_OR_RETURN(const DateTextFields fields, DateTextReader(nodes_, text).Run());
-  ADJOIN_RETURN_IF_ERROR(TimeOf(fields, text).status());
+  ADJOIN_ASSIGN_OR_RETURN(const std::optional<int64_t> time, TimeOf(fields));
   ADJOIN_ASSIGN_OR_RETURN(const int64_t day, DayOf(fields, text));
+  if (!time.has_value()) return OutOfRange(text);
   const absl::StatusOr<Date> date = AddDays(Date{0}, day);
   if (date.ok()) return date;
   return SqlError(sqlstate::kDateTimeOutOfRange,
