@@ -298,11 +298,13 @@ absl::StatusOr<std::string> NumberFormat::FormatFloat(double value, int digits) 
   NumberShape shape = shape_;
   if (shape.has_multi) value *= std::pow(10.0, shape.multi);
   shape.before += shape.multi;
-  if (!std::isfinite(value))
-    return FormatDigits(shape, std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
-  const int whole = static_cast<int>(absl::StrFormat("%.0f", std::abs(value)).size());
-  shape.after = std::min(shape.after, std::max(0, digits - whole));
-  return FormatDigits(shape, absl::StrFormat("%.*f", shape.after, value));
+  const std::string text = std::isnan(value)   ? "NaN"
+                           : std::isinf(value) ? (value > 0 ? "Infinity" : "-Infinity")
+                                               : "";
+  const std::string whole = text.empty() ? absl::StrFormat("%.0f", std::abs(value)) : text;
+  const int places = static_cast<int>(whole.size()) - (whole.starts_with('-') ? 1 : 0);
+  shape.after = std::min(shape.after, std::max(0, digits - places));
+  return FormatDigits(shape, text.empty() ? absl::StrFormat("%.*f", shape.after, value) : text);
 }
 
 absl::StatusOr<std::string> NumberFormat::Format(float value) const {
