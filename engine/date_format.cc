@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/date_functions.h"
+#include "engine/number_format.h"
 #include "engine/status.h"
 #include "engine/text.h"
 
@@ -25,11 +26,6 @@ constexpr std::string_view kFields[] = {
     "TZM",  "TZ",   "US",  "WW",   "W",    "Y,YYY", "YYYY", "YYY",   "YY",   "Y"};
 constexpr std::string_view kNames[] = {"Day", "Dy", "Month", "Mon"};
 
-constexpr std::string_view kMonths[] = {"January",   "February", "March",    "April",
-                                        "May",       "June",     "July",     "August",
-                                        "September", "October",  "November", "December"};
-constexpr std::string_view kDays[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
-                                      "Thursday", "Friday", "Saturday"};
 constexpr std::string_view kRoman[] = {"I",   "II",   "III", "IV", "V",  "VI",
                                        "VII", "VIII", "IX",  "X",  "XI", "XII"};
 
@@ -59,21 +55,6 @@ std::string InCaseOf(std::string_view field, std::string_view name) {
   if (capital && !absl::ascii_islower(static_cast<unsigned char>(field.back())))
     absl::AsciiStrToUpper(&out);
   return out;
-}
-
-// st, nd, rd or th after a number.
-std::string_view OrdinalEnding(std::string_view digits) {
-  const bool teen = digits.size() > 1 && digits[digits.size() - 2] == '1';
-  switch (teen ? '0' : digits.back()) {
-    case '1':
-      return "st";
-    case '2':
-      return "nd";
-    case '3':
-      return "rd";
-    default:
-      return "th";
-  }
 }
 
 }  // namespace
@@ -123,6 +104,7 @@ DateFormat::DateFormat(std::string_view pattern) {
     }
     if (pattern.empty()) break;
     const bool quoted = pattern[0] == '"';
+    node.is_quoted = quoted;
     if (quoted) pattern.remove_prefix(1);
     // Up to the closing quote, or one character.
     while (!pattern.empty() && !(quoted && pattern[0] == '"')) {
@@ -206,10 +188,10 @@ Name NameOf(std::string_view field, const DateFormatFields& f) {
     return {f.hour % 24 >= 12 ? (dots ? "P.M." : "PM") : (dots ? "A.M." : "AM")};
   if (IsOneOf(field, {"AD", "BC", "A.D.", "B.C."}))
     return {f.year <= 0 ? (dots ? "B.C." : "BC") : (dots ? "A.D." : "AD")};
-  if (field == "MONTH") return {kMonths[f.month - 1], 9};
-  if (field == "MON") return {kMonths[f.month - 1].substr(0, 3)};
-  if (field == "DAY") return {kDays[f.weekday()], 9};
-  if (field == "DY") return {kDays[f.weekday()].substr(0, 3)};
+  if (field == "MONTH") return {kMonthNames[static_cast<size_t>(f.month - 1)], 9};
+  if (field == "MON") return {kMonthNames[static_cast<size_t>(f.month - 1)].substr(0, 3)};
+  if (field == "DAY") return {kDayNames[static_cast<size_t>(f.weekday())], 9};
+  if (field == "DY") return {kDayNames[static_cast<size_t>(f.weekday())].substr(0, 3)};
   if (IsOneOf(field, {"OF", "TZH"})) return {"+00"};
   if (field == "TZM") return {"00"};
   if (field != "RM" || (f.month == 0 && f.year == 0)) return {};  // TZ, FX; Q of no month

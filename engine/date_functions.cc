@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/decimal.h"
 #include "engine/status.h"
 
 namespace adjoin {
@@ -128,6 +129,37 @@ Date DateOf(Timestamp timestamp) {
   if (timestamp.microseconds == Timestamp::kInfinity) return Date{Date::kInfinity};
   if (timestamp.microseconds == Timestamp::kMinusInfinity) return Date{Date::kMinusInfinity};
   return Date{static_cast<int32_t>(FloorDivide(timestamp.microseconds, kMicrosecondsPerDay))};
+}
+
+absl::StatusOr<Timestamp> TimestampOfEpoch(double seconds) {
+  if (std::isnan(seconds))
+    return SqlError(sqlstate::kDateTimeOutOfRange, "timestamp cannot be NaN");
+  if (std::isinf(seconds))
+    return Timestamp{seconds > 0 ? Timestamp::kInfinity : Timestamp::kMinusInfinity};
+  // From 2000 on, as PostgreSQL's, for the same rounding.
+  constexpr double kOrigin = 10957.0 * 86400;
+  const double since = std::rint((seconds - kOrigin) * 1e6);
+  if (std::abs(since) < 9.2e18) {
+    const absl::StatusOr<Timestamp> out =
+        CheckedTimestamp(static_cast<__int128>(since) + __int128{10957} * kMicrosecondsPerDay);
+    if (out.ok()) return out;
+  }
+  return SqlError(sqlstate::kDateTimeOutOfRange,
+                  absl::StrFormat("timestamp out of range: \"%g\"", seconds));
+}
+
+absl::StatusOr<Timestamp> Rounded(Timestamp timestamp, int32_t digits) {
+  if (!timestamp.is_finite() || digits >= 6) return timestamp;
+  if (digits < 0) {
+    return SqlError(sqlstate::kInvalidParameterValue,
+                    absl::StrCat("timestamp(", digits, ") precision must be between 0 and 6"));
+  }
+  const auto unit = static_cast<int64_t>(PowerOfTen(6 - digits));
+  // PostgreSQL counts from 2000, which is what "away from zero" is about.
+  const int64_t origin = 10957 * kMicrosecondsPerDay;
+  const __int128 since = __int128{timestamp.microseconds} - origin;
+  const __int128 rounded = (since + (since < 0 ? -unit : unit) / 2) / unit * unit;
+  return CheckedTimestamp(rounded + origin);
 }
 
 absl::StatusOr<Timestamp> AddInterval(Timestamp timestamp, Interval interval) {

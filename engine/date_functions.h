@@ -32,7 +32,10 @@ absl::StatusOr<Interval> MakeInterval(int32_t years, int32_t months, int32_t wee
                                       int32_t hours, int32_t minutes, double seconds);
 absl::StatusOr<Date> AddDays(Date date, int64_t days);
 absl::StatusOr<Timestamp> TimestampOf(Date date);
+absl::StatusOr<Timestamp> TimestampOfEpoch(double seconds);  // since 1970, UTC
 Date DateOf(Timestamp timestamp);
+// To `digits` of a second, up to 6, half away from zero.
+absl::StatusOr<Timestamp> Rounded(Timestamp timestamp, int32_t digits);
 // Months first (a day past the month's end is its last day), then days, then the time.
 absl::StatusOr<Timestamp> AddInterval(Timestamp timestamp, Interval interval);
 absl::StatusOr<Interval> Difference(Timestamp a, Timestamp b);  // days and time

@@ -40,6 +40,7 @@ inline constexpr std::string_view kWrongObjectType = "42809";
 inline constexpr std::string_view kDependentObjects = "2BP01";
 inline constexpr std::string_view kFeatureNotSupported = "0A000";
 inline constexpr std::string_view kCardinalityViolation = "21000";
+inline constexpr std::string_view kNullValueNotAllowed = "22004";
 inline constexpr std::string_view kNumericOutOfRange = "22003";
 inline constexpr std::string_view kInvalidDateTimeFormat = "22007";
 inline constexpr std::string_view kDateTimeOutOfRange = "22008";

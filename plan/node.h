@@ -272,6 +272,10 @@ struct DeleteSink {
   std::string table;
 };  // plan gives row ids
 using Sink = std::variant<ResultSink, InsertSink, UpdateSink, DeleteSink>;
+// Moments that a run knows: when its transaction, its statement and the run itself began.
+enum class ClockTime : uint8_t { kTransaction, kStatement, kRun };
+inline constexpr int kClockTimes = 3;
+
 struct Statement {
   struct Output {
     Sink sink;
@@ -279,6 +283,9 @@ struct Statement {
   };
   std::vector<Output> outputs;  // result first where there is one
   std::vector<TypeId> parameters;
+  // Where given: the parameters from this number on are the moments of ClockTime, as TIMESTAMPs in
+  // UTC. They are of the run, so that no plan holds them.
+  std::optional<int> first_clock;
   std::vector<std::string> result_names;
 };
 

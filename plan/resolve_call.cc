@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/status.h"
 #include "engine/text.h"
+#include "ops/format_text.h"
 #include "plan/random_functions.h"
 #include "plan/row_functions.h"
 #include "plan/scalar_functions.h"
@@ -233,17 +234,18 @@ ExprRef TextConst(std::string_view text) {
   return ConstantExpr(Value::Text(std::string(text)), TypeId::kText);
 }
 
+// The text that a value prints as, which of a boolean is not what a cast gives.
+absl::StatusOr<ExprRef> Printed(const ExprRef& value) {
+  if (value->type != TypeId::kBool) return ResolveCast(value, TypeId::kText);
+  const ExprRef no = CallNamed("not", {value}, TypeId::kBool);
+  return CaseExpr({value, TextConst("t"), no, TextConst("f"), NullExpr(TypeId::kText)});
+}
+
 // || of the texts, after `separator` where there is one, of what is not NULL.
 absl::StatusOr<ExprRef> Concatenated(const ExprRef& separator, std::span<const ExprRef> args) {
   ExprRef out = TextConst("");
   for (const ExprRef& a : args) {
-    ExprRef text;
-    if (a->type == TypeId::kBool) {
-      const ExprRef no = CallNamed("not", {a}, TypeId::kBool);
-      text = CaseExpr({a, TextConst("t"), no, TextConst("f"), NullExpr(TypeId::kText)});
-    } else {
-      ADJOIN_ASSIGN_OR_RETURN(text, ResolveCast(a, TypeId::kText));
-    }
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef text, Printed(a));
     if (separator != nullptr) {
       ADJOIN_ASSIGN_OR_RETURN(text, ResolveCall("||", {separator, std::move(text)}));
     }
@@ -260,6 +262,29 @@ absl::StatusOr<ExprRef> ResolveConcatWs(const Args& args) {
   ADJOIN_ASSIGN_OR_RETURN(ExprRef first,
                           ResolveCall("+", {length, ConstantExpr(Value::Int(1), TypeId::kInt32)}));
   return ResolveCall("substring", {all, std::move(first)});
+}
+
+// format(pattern, a, b, ...): of the arguments as one text.
+absl::StatusOr<ExprRef> ResolveFormat(const Args& args) {
+  ExprRef all = TextConst("");
+  for (const ExprRef& a : std::span(args).subspan(1)) {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef text, Printed(a));
+    ADJOIN_ASSIGN_OR_RETURN(text, ResolveCall("format_argument", {std::move(text)}));
+    text = CallNamed("coalesce", {std::move(text), TextConst(text::kNullArgument)}, TypeId::kText);
+    ADJOIN_ASSIGN_OR_RETURN(all, ResolveCall("||", {std::move(all), std::move(text)}));
+  }
+  const std::optional<TypeId> types[] = {TypeId::kText, TypeId::kText};
+  return CallRowFunction(FindRowFunction("format", types), {args[0], std::move(all)});
+}
+
+// num_nulls, num_nonnulls: how many of the arguments are NULL, or are not.
+absl::StatusOr<ExprRef> ResolveCountOf(std::string_view test, const Args& args) {
+  ExprRef out = ConstantExpr(Value::Int(0), TypeId::kInt32);
+  for (const ExprRef& a : args) {
+    ExprRef one = CastTo(CallNamed(test, {a}, TypeId::kBool), TypeId::kInt32);
+    ADJOIN_ASSIGN_OR_RETURN(out, ResolveCall("+", {std::move(out), std::move(one)}));
+  }
+  return out;
 }
 
 // overlay(s, part, start, count): the characters from start on, as many as `part` has where count
@@ -304,6 +329,17 @@ absl::StatusOr<ExprRef> ResolveSpelling(std::string_view name, const Args& args,
   if (name == "concat" && !args.empty()) return Concatenated(nullptr, args);
   if (name == "concat_ws" && args.size() > 1 && args[0]->type == TypeId::kText)
     return ResolveConcatWs(args);
+  if (name == "format" && !args.empty() && args[0]->type == TypeId::kText)
+    return ResolveFormat(args);
+  if (name == "num_nulls" && !args.empty()) return ResolveCountOf("is null", args);
+  if (name == "num_nonnulls" && !args.empty()) return ResolveCountOf("is not null", args);
+  const bool quotes = name == "quote_literal" || name == "quote_nullable";
+  if (quotes && args.size() == 1 && (args[0]->type != TypeId::kText || name != "quote_literal")) {
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef text, ResolveCast(args[0], TypeId::kText));
+    ADJOIN_ASSIGN_OR_RETURN(text, ResolveCall("quote_literal", {std::move(text)}));
+    if (name == "quote_literal") return text;
+    return CallNamed("coalesce", {std::move(text), TextConst("NULL")}, TypeId::kText);
+  }
   if (name == "overlay" && TakesOverlay(args)) return ResolveOverlay(args);
   return ExprRef();
 }

@@ -9,7 +9,10 @@
 #include "engine/date_functions.h"
 #include "engine/decimal_functions.h"
 #include "engine/status.h"
+#include "ops/format_text.h"
 #include "ops/like.h"
+#include "ops/md5.h"
+#include "ops/number_functions.h"
 #include "ops/regular_expression.h"
 #include "ops/row_function.h"
 #include "ops/scan.h"
@@ -216,6 +219,10 @@ const ScalarFunction kFunctions[] = {
     Row<+[](BatchArena& a, int32_t v) { return text::Hex(a, static_cast<uint32_t>(v)); }>("to_hex"),
     Row<+[](BatchArena& a, int64_t v) { return text::Hex(a, static_cast<uint64_t>(v)); }>("to_hex"),
     Row<text::Quoted>("quote_literal"),
+    Row<text::QuotedName>("quote_ident"),
+    Row<text::ArgumentOf>("format_argument"),
+    Row<text::Format>("format"),
+    Row<+[](BatchArena& a, Text s) { return a.Copy(Md5(s)); }>("md5"),
     Row<text::CodePoint>("ascii"),
     Row<text::Character>("chr"),
     // Of one type first: beside a quoted literal PostgreSQL takes that.
@@ -237,6 +244,7 @@ const ScalarFunction kFunctions[] = {
     Row<+[](double f, Interval i) { return Multiply(i, f); }>("*", true),
     Row<Divide>("/", true),
     Row<TimestampOf>("timestamp"),
+    Row<+[](Timestamp t, int32_t digits) { return Rounded(t, digits); }>("timestamp"),
     Row<DateOf>("date"),
     Row<MakeDate>("make_date"),
     Row<MakeTimestamp>("make_timestamp"),
@@ -263,6 +271,16 @@ const ScalarFunction kFunctions[] = {
     Row("date_trunc", kTruncate<Interval>),
     Row("to_char", kTimestampToChar),
     Row("to_char", kIntervalToChar),
+    Row("to_char", kNumberToChar[0]),
+    Row("to_char", kNumberToChar[1]),
+    Row("to_char", kNumberToChar[2]),
+    Row("to_char", kNumberToChar[3]),
+    Row("to_char", kNumberToChar[4]),
+    Row("to_char", kNumberToChar[5]),
+    Row("to_number", kToNumber),
+    Row("to_timestamp", kToTimestamp),
+    Row<TimestampOfEpoch>("to_timestamp"),
+    Row("to_date", kToDate),
     Row("+", kOfDecimals<decimal::QuickAdd, decimal::Add>, true),
     Row("-", kOfDecimals<decimal::QuickSubtract, decimal::Subtract>, true),
     Row("*", kOfDecimals<decimal::QuickMultiply, decimal::Multiply>, true),
@@ -273,6 +291,22 @@ const ScalarFunction kFunctions[] = {
     Row<CommonDivisor<int64_t>>("gcd"),
     Row<CommonMultiple<int32_t>>("lcm"),
     Row<CommonMultiple<int64_t>>("lcm"),
+    Row<number::CommonDivisor>("gcd"),
+    Row<number::CommonMultiple>("lcm"),
+    Row<number::Factorial>("factorial"),
+    Row<+[](double v, double a, double b, int32_t n) { return number::WidthBucket(v, a, b, n); }>(
+        "width_bucket"),
+    Row<+[](Decimal v, Decimal a, Decimal b, int32_t n) {
+      return number::WidthBucket(v, a, b, n);
+    }>("width_bucket"),
+    Row<number::SinDegrees>("sind"),
+    Row<number::CosDegrees>("cosd"),
+    Row<number::TanDegrees>("tand"),
+    Row<number::CotDegrees>("cotd"),
+    Row<number::AsinDegrees>("asind"),
+    Row<number::AcosDegrees>("acosd"),
+    Row<number::AtanDegrees>("atand"),
+    Row<number::Atan2Degrees>("atan2d"),
     Row<+[](Decimal a) { return a.scale(); }>("scale"),
     Row<+[](Decimal a) { return Normalized(a).scale(); }>("min_scale"),
     Row<Normalized>("trim_scale"),

@@ -10,6 +10,7 @@
 #include "engine/text.h"
 #include "plan/row_functions.h"
 #include "sql/bind_aggregate.h"
+#include "sql/bind_clock.h"
 #include "sql/bind_expr.h"
 #include "sql/bind_gradient.h"
 #include "sql/bind_window.h"
@@ -27,31 +28,18 @@ constexpr std::string_view kLacking[] = {
     "jsonb_agg",
     "random",
     "setseed",
-    "now",
-    "clock_timestamp",
-    "statement_timestamp",
     "regexp_matches",
     "regexp_match",
     "regexp_split_to_array",
     "regexp_split_to_table",
     "string_to_array",
     "array_to_string",
-    "md5",
     "encode",
     "decode",
-    "quote_ident",
-    "to_timestamp",
     "overlaps",
-    "format",
-    "to_number",
-    "to_date",
+    "timeofday",
     "generate_series",
     "unnest",
-    "width_bucket",
-    "factorial",
-    "sind",
-    "cosd",
-    "tand",
     "gamma",
     "lgamma",
 };
@@ -70,8 +58,13 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
     ADJOIN_ASSIGN_OR_RETURN(Typed value, BindExpr(state, arg, context));
     args.push_back(std::move(value));
   }
-  if (name == "to_char" && !args.empty() && IsNumeric(args[0].expr->type))
-    return state.NotSupported("to_char of a number", location);
+  if (name == "to_char" && !args.empty()) {  // the text of 1.005 is of what is written
+    if (const ExprRef exact = state.ExactOf(args[0].expr)) args[0].expr = exact;
+  }
+  if (name == "age" && args.size() == 1) {  // up to today
+    ADJOIN_ASSIGN_OR_RETURN(ExprRef today, CurrentDate(state));
+    args.insert(args.begin(), {std::move(today), false, location});
+  }
   while (name == "make_interval" && args.size() < 7)  // what is left out is 0
     args.push_back({ConstantExpr(Value::Int(0), TypeId::kInt32), false, location});
   // PostgreSQL prefers double precision for an argument whose type is open; text functions take
@@ -98,7 +91,9 @@ absl::StatusOr<ExprRef> BindScalarFunction(BindState& state, const std::string& 
 }  // namespace
 
 bool IsTextSpelling(std::string_view name) {
-  return name == "concat" || name == "concat_ws" || name == "overlay";
+  constexpr std::string_view kSpellings[] = {"concat",    "concat_ws",    "overlay",       "format",
+                                             "num_nulls", "num_nonnulls", "quote_nullable"};
+  return std::ranges::find(kSpellings, name) != std::end(kSpellings);
 }
 
 absl::Status NoSuchFunction(BindState& state, std::string_view name, const std::vector<Typed>& args,
@@ -132,6 +127,7 @@ absl::StatusOr<ExprRef> BindCall(BindState& state, const Json& body, const Conte
                        absl::StrCat("window function ", name, " requires an OVER clause"),
                        location);
   }
+  if (IsClockFunction(name)) return BindClockFunction(state, name, body, context);
   if (FindFunction(name) == nullptr && IsLacking(name)) {
     return state.NotSupported(absl::StrCat("function ", name), location);
   }

@@ -10,6 +10,7 @@
 #include "engine/text.h"
 #include "plan/row_functions.h"
 #include "sql/bind_call.h"
+#include "sql/bind_clock.h"
 #include "sql/bind_groups.h"
 #include "sql/bind_operator.h"
 #include "sql/bind_row.h"
@@ -284,8 +285,7 @@ absl::StatusOr<ExprRef> BindOther(BindState& state, std::string_view tag, const 
   if (tag == "RowExpr") return state.NotSupported("a row as a value", location);
   if (tag == "CollateClause") return state.NotSupported("COLLATE", location);
   if (tag == "GroupingFunc") return BindGrouping(state, body, context);
-  if (tag == "SQLValueFunction")
-    return state.NotSupported("the current date, time or user", location);
+  if (tag == "SQLValueFunction") return BindClockKeyword(state, body);
   return state.NotSupported(tag, location);
 }
 

@@ -36,8 +36,11 @@ absl::StatusOr<ExprRef> MapLeavesMemo(const ExprRef& expr, const LeafMap& f,
 }  // namespace
 
 BindState::BindState(const CatalogView& catalog_view, const BindOptions& bind_options,
-                     Planner& statement_planner)
-    : catalog(catalog_view), options(bind_options), planner(statement_planner) {
+                     Planner& statement_planner, const Json* statement)
+    : catalog(catalog_view),
+      options(bind_options),
+      planner(statement_planner),
+      statement_(statement) {
   for (const auto& type : options.parameter_types) parameters_.push_back({type, -1, true});
 }
 
@@ -109,6 +112,18 @@ absl::StatusOr<std::vector<TypeId>> BindState::ParameterTypes() const {
     out.push_back(*parameters_[i].type);
   }
   return out;
+}
+
+absl::StatusOr<ExprRef> BindState::Clock(ClockTime time) {
+  const auto number = static_cast<int>(time);
+  if (options.times.has_value()) {
+    const Timestamp now = (*options.times)[static_cast<size_t>(number)];
+    return ConstantExpr(Value::Int(now.microseconds), TypeId::kTimestamp);
+  }
+  if (statement_ == nullptr) return NotSupported("a function of the clock here");
+  if (!first_clock_.has_value())
+    first_clock_ = std::max(HighestParameter(*statement_), static_cast<int>(parameters_.size()));
+  return ParameterExpr(*first_clock_ + number, TypeId::kTimestamp);
 }
 
 ExprRef BindState::ExactOf(const ExprRef& expr) const {

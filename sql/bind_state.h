@@ -21,7 +21,7 @@ namespace adjoin {
 class BindState {
  public:
   BindState(const CatalogView& catalog_view, const BindOptions& bind_options,
-            Planner& statement_planner);
+            Planner& statement_planner, const Json* statement = nullptr);
 
   const CatalogView& catalog;
   const BindOptions& options;
@@ -60,6 +60,10 @@ class BindState {
   void SetParameterType(int index, TypeId type);
   // Types of all parameters; 42P18 where one stayed open.
   absl::StatusOr<std::vector<TypeId>> ParameterTypes() const;
+
+  // A moment of the run: a parameter after those of the statement, or what options.times says.
+  absl::StatusOr<ExprRef> Clock(ClockTime time);
+  std::optional<int> first_clock() const { return first_clock_; }
 
   // The NUMERIC that an expression of literals with a point is as it is written: beside a NUMERIC
   // it stands for the double. Null for any other expression.
@@ -113,6 +117,8 @@ class BindState {
   int view_depth_ = 0;
   int nesting_ = 0;
   std::vector<Parameter> parameters_;
+  const Json* statement_;  // null: of expressions alone
+  std::optional<int> first_clock_;
   absl::flat_hash_map<const Json*, int> starts_;
   absl::flat_hash_map<ExprRef, ExprRef> exact_;  // by identity
   absl::flat_hash_map<int, Outer> outers_;

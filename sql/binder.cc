@@ -40,6 +40,7 @@ absl::StatusOr<Statement> BindTree(BindState& state, std::string_view tag, const
   }
   for (Statement::Output& output : modifying) out.outputs.push_back(std::move(output));
   ADJOIN_ASSIGN_OR_RETURN(out.parameters, state.ParameterTypes());
+  out.first_clock = state.first_clock();
   return out;
 }
 
@@ -52,7 +53,7 @@ bool IsBindable(const nlohmann::json& tree) {
 
 absl::StatusOr<Statement> Bind(const nlohmann::json& tree, const CatalogView& catalog,
                                const BindOptions& options, Planner& planner) {
-  BindState state(catalog, options, planner);
+  BindState state(catalog, options, planner, &tree);
   if (!IsBindable(tree)) return state.NotSupported("this statement");
   const auto [tag, body] = Unwrap(tree);
   return BindTree(state, tag, *body);

@@ -1,17 +1,22 @@
 // Binding: PostgreSQL's parse tree to logical plans.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/date_time.h"
 #include "nlohmann/json.hpp"
 #include "plan/node.h"
 #include "sql/catalog_view.h"
 
 namespace adjoin {
+
+// The moments of ClockTime.
+using ClockTimes = std::array<Timestamp, kClockTimes>;
 
 struct BindOptions {
   bool weak_real = false;  // SET adjoin.float_promotion = weak (scalar_functions.h)
@@ -21,6 +26,8 @@ struct BindOptions {
   // Where given, the names of the tables and views that the text reads or writes directly, each
   // once (what a stored view depends on); not those inside the views it reads.
   std::vector<std::string>* relations = nullptr;
+  // Of expressions that are run at once, as BindConstants' are.
+  std::optional<ClockTimes> times;
 };
 
 // Whether `tree` is a statement that Bind takes: SELECT, VALUES, INSERT, UPDATE or DELETE.

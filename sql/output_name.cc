@@ -3,6 +3,9 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "engine/text.h"
+
 namespace adjoin {
 namespace {
 
@@ -30,6 +33,13 @@ Name FindInSubquery(const Json& sublink) {
   return Find(FieldOf(target, "val"));
 }
 
+// "current_date" of SVFOP_CURRENT_DATE, "localtimestamp" of SVFOP_LOCALTIMESTAMP_N.
+std::string KeywordName(std::string_view op) {
+  op.remove_prefix(std::string_view("SVFOP_").size());
+  if (op.ends_with("_N")) op.remove_suffix(2);
+  return absl::AsciiStrToLower(ToAbsl(op));
+}
+
 Name Find(const Json& node) {
   const auto [tag, body] = Unwrap(node);
   const auto strong = [](std::string text) { return Name{std::move(text), Strength::kStrong}; };
@@ -42,6 +52,7 @@ Name Find(const Json& node) {
   if (tag == "CoalesceExpr") return strong("coalesce");
   if (tag == "MinMaxExpr")
     return strong(TextOf(*body, "op") == "IS_GREATEST" ? "greatest" : "least");
+  if (tag == "SQLValueFunction") return strong(KeywordName(TextOf(*body, "op")));
   if (tag == "GroupingFunc") return strong("grouping");
   if (tag == "RowExpr") return strong("row");
   if (tag == "SubLink") return FindInSubquery(*body);

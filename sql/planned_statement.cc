@@ -332,6 +332,12 @@ void PlannedStatement::ReleaseMemory() {
   if (program_ != nullptr) program_->ReleaseMemory(state_);
 }
 
+void PlannedStatement::SetClock(const ClockTimes& times) {
+  if (!statement_.first_clock.has_value()) return;
+  state_.parameters.resize(static_cast<size_t>(*statement_.first_clock));
+  for (Timestamp time : times) state_.parameters.push_back(Value::Int(time.microseconds));
+}
+
 absl::Status PlannedStatement::SetParameters(const std::vector<ExprRef>& values) {
   const std::vector<TypeId>& types = statement_.parameters;
   if (values.size() != types.size()) {

@@ -15,6 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "plan/node.h"
 #include "plan/program.h"
+#include "sql/binder.h"
 #include "sql/catalog_view.h"
 #include "sql/plan_report.h"
 #include "sql/settings.h"
@@ -89,6 +90,8 @@ class PlannedStatement {
   // Lets go of the program's working memory; the next run makes it again.
   void ReleaseMemory();
 
+  // Sets the moments that a statement with functions of the clock reads, for the next run.
+  void SetClock(const ClockTimes& times);
   // Converts values to the statement's parameter types, into state().parameters. Constants of any
   // type.
   absl::Status SetParameters(const std::vector<ExprRef>& values);

@@ -1,6 +1,7 @@
 #include "sql/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <new>
 #include <utility>
@@ -28,6 +29,11 @@ absl::Status ShiftPosition(const absl::Status& status, std::string_view sql, int
                             HintOf(status), *position + CharacterPosition(sql, location) - 1);
 }
 
+Timestamp Now() {
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  return {std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count()};
+}
+
 bool EndsTransaction(const ParsedStatement& statement) {
   const auto it = statement.tree.find("TransactionStmt");
   if (it == statement.tree.end()) return false;
@@ -51,6 +57,9 @@ absl::StatusOr<Session::Result> Session::AsStatement(
         sqlstate::kInFailedTransaction,
         "current transaction is aborted, commands ignored until end of transaction block");
   }
+  statement_began_ = Now();
+  if (transaction_.status() == SessionTransaction::Status::kIdle)
+    transaction_began_ = statement_began_;
   absl::StatusOr<Result> result = absl::InternalError("");
   try {
     result = body();
@@ -151,6 +160,8 @@ absl::StatusOr<Session::Result> Session::RunPrepared(PlannedStatement& planned) 
   return AsStatement([&] { return RunPlanned(planned); });
 }
 
+ClockTimes Session::Times() const { return {transaction_began_, statement_began_, Now()}; }
+
 void Session::PrepareState(PlannedStatement& planned) {
   RunState& state = planned.state();
   if (state.pool != pool_.get()) state.pool = pool_.get();
@@ -191,6 +202,7 @@ absl::StatusOr<Session::Result> Session::RunWithTables(PlannedStatement& planned
   if (writes) ADJOIN_RETURN_IF_ERROR(transaction_.Lock(control_, settings_.lock_timeout_ms));
   ADJOIN_RETURN_IF_ERROR(planned.Prepare(transaction_.State(), settings_, database_->budget(),
                                          &database_->column_cache()));
+  planned.SetClock(Times());
   if (trace_ != nullptr) return RunTraced(planned, start);
   return RunProgram(planned);
 }

@@ -77,6 +77,8 @@ class Session {
   absl::StatusOr<CatalogWriter*> Write() {
     return transaction_.Write(control_, settings_.lock_timeout_ms);
   }
+  // What now(), statement_timestamp() and clock_timestamp() are.
+  ClockTimes Times() const;
   void PrepareState(PlannedStatement& planned);
   // The rows of a SELECT inside another statement.
   absl::StatusOr<TableRef> RunQuery(const nlohmann::json& tree, std::string_view text);
@@ -123,6 +125,7 @@ class Session {
   std::map<std::string, std::unique_ptr<PlannedStatement>> prepared_;
   std::vector<CachedStatement> cache_;
   uint64_t clock_ = 0;
+  Timestamp transaction_began_, statement_began_;
 };
 
 // A result of one text column, a line a row.

@@ -155,6 +155,7 @@ absl::Status Session::SetArguments(PlannedStatement& planned, const Execute& s,
   BindOptions options;
   options.weak_real = settings_.weak_real;
   options.text = text;
+  options.times = Times();
   ADJOIN_ASSIGN_OR_RETURN(std::vector<ExprRef> values,
                           BindConstants(s.args, {types.begin(), types.end()}, options));
   for (ExprRef& value : values) {

@@ -1,6 +1,7 @@
 #include "sql/tree.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace adjoin {
 namespace {
@@ -60,6 +61,19 @@ std::string StringValue(const Json& node) { return TextOf(FieldOf(node, "String"
 
 std::string LastName(const Json& names) {
   return names.is_array() && !names.empty() ? StringValue(names.back()) : std::string();
+}
+
+int HighestParameter(const Json& tree) {
+  int64_t highest = 0;
+  std::vector<const Json*> rest = {&tree};
+  while (!rest.empty()) {
+    const Json& node = *rest.back();
+    rest.pop_back();
+    if (!node.is_structured()) continue;
+    if (Has(node, "ParamRef")) highest = std::max(highest, NumberOf(node["ParamRef"], "number"));
+    for (const Json& child : node) rest.push_back(&child);
+  }
+  return static_cast<int>(highest);
 }
 
 int LocationOf(const Json& body) { return static_cast<int>(NumberOf(body, "location")); }

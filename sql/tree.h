@@ -31,6 +31,7 @@ bool Has(const Json& body, const char* key);
 std::string StringValue(const Json& node);  // of {"String": {"sval": "x"}}
 std::string LastName(const Json& names);    // of a list of String nodes: "int4" of pg_catalog.int4
 int LocationOf(const Json& body);           // byte offset; -1: none
+int HighestParameter(const Json& tree);     // n of the highest $n in it; 0: none
 // Where the expression begins in the text: `a` of `a + b`, whose own location is the operator's.
 int StartOf(const Json& node);
 // The same with the starts of the operands given.

@@ -263,6 +263,7 @@ std::string SqlStateOfKind(const std::string& kind) {
       {"InvalidColumnReference", sqlstate::kInvalidColumnReference},
       {"InvalidEscape", sqlstate::kInvalidEscapeSequence},
       {"InvalidRegularExpression", sqlstate::kInvalidRegularExpression},
+      {"SyntaxError", sqlstate::kSyntaxError},
       {"SubstringError", sqlstate::kSubstringError},
       {"ProgramLimit", sqlstate::kProgramLimitExceeded},
       {"CannotCoerce", sqlstate::kCannotCoerce},

@@ -13,12 +13,34 @@ const Texts kRegexps = {"'a'",           "'^a'",       "'b$'",  "'[^a-c]'",     
                         "'^.{2,3}$'",    "'\\mb\\w*'", "''",    "'x*'",          "'(?i)A|\u20ac'",
                         "'\\d+\\.?\\d*'"};
 
+const Texts kFormats = {"'%s %s'", "'%2$s|%1$L'", "'%-6s%%%4s'", "'%1$5s%1$-3s'"};
+const Texts kNumberFormats = {"'9999'",     "'S0999.9'",    "'FM9,999,999.99'", "'999999PR'",
+                              "'999.99MI'", "'99999999th'", "'9G999G999D000'",  "'PL99999.9'",
+                              "'FM00.0##'", "'SG9999'",     "'L0999'",          "'9.99EEEE'"};
+
 }  // namespace
 
 Sql QueryGenerator::TextExpr(const Scope& scope, int depth) {
   const auto sub = [&] { return Expr(kText, scope, depth - 1); };
   const auto number = [&](int low, int high) { return std::to_string(choice_.Between(low, high)); };
-  switch (choice_.Below(18)) {
+  switch (choice_.Below(21)) {
+    case 20:
+      if (choice_.Chance(50)) {
+        return Node(kText, {"format(", choice_.Of(kFormats), ", ", sub(), ", ",
+                            Leaf(choice_.Of(Types{kInteger, kBoolean, kDate}), scope), ")"});
+      }
+      return Node(kText,
+                  {choice_.Of(Texts{"md5(", "quote_ident(", "quote_nullable("}), sub(), ")"});
+    case 19:  // FM: what is not a number's has no digits that count
+      return Node(kText,
+                  {"to_char(",
+                   Expr(choice_.Of(Types{kSmallInt, kInteger, kBigInt, kDecimal, kReal, kDouble}),
+                        scope, depth - 1),
+                   ", ", choice_.Of(kNumberFormats), ")"});
+    case 18:
+      return Node(kText,
+                  {"to_char(to_timestamp(to_char(", Expr(kTimestamp, scope, depth - 1),
+                   ", 'YYYY-MM-DD HH24 BC'), 'YYYY-MM-DD HH24 BC'), 'FMDD FMMon YYYY HH12 am')"});
     case 17:
       if (choice_.Chance(40)) {
         return Node(
@@ -92,6 +114,14 @@ Sql QueryGenerator::TextExpr(const Scope& scope, int depth) {
 Sql QueryGenerator::TextMeasure(const Scope& scope, int depth) {
   const auto sub = [&] { return Expr(kText, scope, depth - 1); };
   if (choice_.Chance(30)) return Node(kInteger, {"strpos(", sub(), ", ", sub(), ")"});
+  if (choice_.Chance(20)) {
+    return Node(kInteger, {choice_.Chance(50) ? "num_nulls(" : "num_nonnulls(", sub(), ", ",
+                           Leaf(kInteger, scope), ", ", Leaf(kBoolean, scope), ")"});
+  }
+  if (choice_.Chance(15)) {
+    return Node(kInteger, {"width_bucket(", Leaf(choice_.Of(Types{kDecimal, kInteger}), scope),
+                           choice_.Of(Texts{", 0, 10, 4)", ", 5, -5, 7)"})});
+  }
   if (choice_.Chance(25)) {
     return Node(kInteger, {choice_.Chance(50) ? "regexp_count(" : "regexp_instr(", sub(), ", ",
                            choice_.Of(kRegexps), Optional({", 2"}), ")"});
