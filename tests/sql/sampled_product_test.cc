@@ -69,7 +69,9 @@ TEST_F(SampledProductTest, ValuesAndDerivativesAreProducts) {
     EXPECT_EQ(Count(program, "Contraction["), 0) << plan;
   }
   const std::string plan = Plan(Gradient("r"));
-  EXPECT_EQ(Count(plan.substr(plan.find("Sparse products and join filters:")), "SampledProduct["), 2) << plan;
+  EXPECT_EQ(Count(plan.substr(plan.find("Sparse products and join filters:")), "SampledProduct["),
+            2)
+      << plan;
   for (const std::string& sql :
        {std::string(kCells), Gradient("u"), Gradient("v"), Gradient("r")}) {
     Run("SET adjoin.sparse = on");
