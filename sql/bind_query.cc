@@ -201,6 +201,10 @@ absl::StatusOr<NodeRef> ApplyLimit(BindState& state, const Json& body, NodeRef n
 }
 
 NodeRef MakeDistinct(Planner& planner, NodeRef node) {
+  if (node->width() == 0) {  // equal rows, of which one stays, where there is one
+    Limit one{ConstantExpr(Value::Int(1), TypeId::kInt64), nullptr};
+    return planner.Make(std::move(one), {std::move(node)});
+  }
   GroupBy distinct{ColumnsOfNode(*node), {}};
   return planner.Make(std::move(distinct), {std::move(node)});
 }
