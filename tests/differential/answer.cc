@@ -92,22 +92,32 @@ bool SameRow(const Row& a, const Row& b, const std::vector<std::string>& types) 
   return true;
 }
 
-// Floats that agree within the tolerance alone must sort alike, so rows sort by the rest first.
+// Floats that agree within the tolerance alone must sort alike, so rows sort by the rest first,
+// then by floats of nine digits, and by all of their digits where these are the same.
 void SortRows(std::vector<Row>& rows, const std::vector<std::string>& types) {
-  const auto key = [&](const Row& row, bool floats) {
+  const auto text = [&](const Row& row) {
     Row out;
     for (size_t c = 0; c < types.size(); ++c) {
-      if (IsFloat(types[c]) != floats) continue;
-      out.push_back(!floats || !row[c].has_value()
-                        ? row[c]
-                        : absl::StrFormat("%.9g", std::strtod(row[c]->c_str(), nullptr) + 0.0));
+      if (!IsFloat(types[c])) out.push_back(row[c]);
+    }
+    return out;
+  };
+  const auto floats = [&](const Row& row, bool rounded) {
+    std::vector<double> out;
+    for (size_t c = 0; c < types.size(); ++c) {
+      if (!IsFloat(types[c])) continue;
+      const double value = row[c].has_value() ? std::strtod(row[c]->c_str(), nullptr) + 0.0 : 0;
+      out.push_back(!row[c].has_value() ? 0 : std::isnan(value) ? 1 : 2);
+      if (out.back() != 2) continue;
+      out.push_back(rounded ? std::strtod(absl::StrFormat("%.9g", value).c_str(), nullptr) : value);
     }
     return out;
   };
   std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
-    const Row left = key(a, false);
-    const Row right = key(b, false);
-    return left != right ? left < right : key(a, true) < key(b, true);
+    const Row left = text(a), right = text(b);
+    if (left != right) return left < right;
+    const auto x = floats(a, true), y = floats(b, true);
+    return x != y ? x < y : floats(a, false) < floats(b, false);
   });
 }
 
