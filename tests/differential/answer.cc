@@ -34,6 +34,7 @@ constexpr Explained kExplained[] = {
     {false, "22003", "value out of range: underflow", "floating underflow is 0"},
     {true, "22003", "value overflows numeric format", "a NUMERIC has 36 digits here"},
     {false, "42804", "could not determine polymorphic type", "a string literal alone is TEXT here"},
+    {false, "0A000", "cannot convert infinity to", "constants fail where a row needs them"},
     {false, "0A000", "FULL JOIN is only supported with", "PostgreSQL lacks other FULL JOINs"},
 };
 
