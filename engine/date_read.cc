@@ -397,7 +397,7 @@ absl::StatusOr<Date> DateFormat::ReadDate(std::string_view text) const {
   ADJOIN_ASSIGN_OR_RETURN(const std::optional<int64_t> time, TimeOf(fields));
   ADJOIN_ASSIGN_OR_RETURN(const int64_t day, DayOf(fields, text));
   if (!time.has_value()) return OutOfRange(text);
-  const absl::StatusOr<Date> date = AddDays(Date{0}, day);
+  absl::StatusOr<Date> date = AddDays(Date{0}, day);
   if (date.ok()) return date;
   return SqlError(sqlstate::kDateTimeOutOfRange,
                   absl::StrCat("date out of range: \"", ToAbsl(text), "\""));

@@ -176,7 +176,7 @@ class JoinIndexBuilder {
             ? JoinForm::kTable
             : JoinForm::kParts;
     if (num_rows_ > 0 && form.value_or(best) == JoinForm::kParts) {
-      const absl::Status status = AddParts(keys);
+      absl::Status status = AddParts(keys);
       if (!IsOutOfMemory(status)) return status;
       table = KeyTable(types_);
       table.Expect(keys, num_rows_);
