@@ -12,6 +12,9 @@
 namespace adjoin {
 namespace {
 
+// Where PostgreSQL counts from: rounding, and "away from zero", are about the distance to it.
+constexpr int64_t kYear2000 = 10957 * kMicrosecondsPerDay;
+
 // PostgreSQL's limits: from the first Julian day on, below this year. Its timestamps count from
 // 2000 and end in 294276; of those that count from 1970, 64 bits end in 294247.
 constexpr int64_t kFirstDay = -2440588;  // 4714-11-24 BC
@@ -136,12 +139,11 @@ absl::StatusOr<Timestamp> TimestampOfEpoch(double seconds) {
     return SqlError(sqlstate::kDateTimeOutOfRange, "timestamp cannot be NaN");
   if (std::isinf(seconds))
     return Timestamp{seconds > 0 ? Timestamp::kInfinity : Timestamp::kMinusInfinity};
-  // From 2000 on, as PostgreSQL's, for the same rounding.
-  constexpr double kOrigin = 10957.0 * 86400;
-  const double since = std::rint((seconds - kOrigin) * 1e6);
+  const double since =
+      std::rint((seconds - static_cast<double>(kYear2000 / kMicrosecondsPerSecond)) * 1e6);
   if (std::abs(since) < 9.2e18) {
     const absl::StatusOr<Timestamp> out =
-        CheckedTimestamp(static_cast<__int128>(since) + __int128{10957} * kMicrosecondsPerDay);
+        CheckedTimestamp(static_cast<__int128>(since) + kYear2000);
     if (out.ok()) return out;
   }
   return SqlError(sqlstate::kDateTimeOutOfRange,
@@ -155,11 +157,9 @@ absl::StatusOr<Timestamp> Rounded(Timestamp timestamp, int32_t digits) {
                     absl::StrCat("timestamp(", digits, ") precision must be between 0 and 6"));
   }
   const auto unit = static_cast<int64_t>(PowerOfTen(6 - digits));
-  // PostgreSQL counts from 2000, which is what "away from zero" is about.
-  const int64_t origin = 10957 * kMicrosecondsPerDay;
-  const __int128 since = __int128{timestamp.microseconds} - origin;
+  const __int128 since = __int128{timestamp.microseconds} - kYear2000;
   const __int128 rounded = (since + (since < 0 ? -unit : unit) / 2) / unit * unit;
-  return CheckedTimestamp(rounded + origin);
+  return CheckedTimestamp(rounded + kYear2000);
 }
 
 absl::StatusOr<Timestamp> AddInterval(Timestamp timestamp, Interval interval) {

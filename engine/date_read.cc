@@ -28,7 +28,6 @@ absl::Status Invalid(std::string_view value, std::string_view field, std::string
       hint);
 }
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
 bool IsSeparator(char c) {
   return absl::ascii_ispunct(static_cast<unsigned char>(c));  // printable, no letter, no digit
@@ -81,7 +80,7 @@ class DateTextReader {
   void PassText(const Node& node) {
     for (char c : node.text) {
       if (rest_.empty()) return;
-      if ((static_cast<uint8_t>(c) & 0xC0) == 0x80) continue;
+      if (ContinuesCharacter(c)) continue;
       if (!fixed_ && !node.is_quoted && (IsSpace(c) || IsSeparator(c))) {
         --skipped_;
         if (IsSpace(rest_[0]) || IsSeparator(rest_[0])) rest_.remove_prefix(1), ++skipped_;
@@ -90,7 +89,7 @@ class DateTextReader {
       } else {
         do {
           rest_.remove_prefix(1);
-        } while (!rest_.empty() && (static_cast<uint8_t>(rest_[0]) & 0xC0) == 0x80);
+        } while (!rest_.empty() && ContinuesCharacter(rest_[0]));
       }
     }
   }

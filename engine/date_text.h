@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "engine/text.h"
 
 namespace adjoin {
 
@@ -28,7 +29,6 @@ class DateCursor {
   std::string Word();  // letters, in lower case
 
  private:
-  static bool IsDigit(char c) { return c >= '0' && c <= '9'; }
   std::string_view rest_;
 };
 

@@ -27,8 +27,6 @@ absl::Status InvalidSyntax(std::string_view text) {
                   absl::StrCat("invalid input syntax for type numeric: \"", ToAbsl(text), "\""));
 }
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 bool IsSpecial(std::string_view word) {
   const size_t sign = !word.empty() && (word[0] == '-' || word[0] == '+') ? 1 : 0;
   const absl::string_view name = ToAbsl(word.substr(sign));

@@ -48,7 +48,7 @@ bool TakeField(std::string_view& pattern, NumberNode* node) {
 
 size_t CharacterSize(std::string_view text) {
   size_t size = 1;
-  while (size < text.size() && (static_cast<uint8_t>(text[size]) & 0xC0) == 0x80) ++size;
+  while (size < text.size() && ContinuesCharacter(text[size])) ++size;
   return size;
 }
 
@@ -262,17 +262,22 @@ std::string NumberFormat::Scientific(double value) const {
   return out;
 }
 
-absl::StatusOr<std::string> NumberFormat::Format(int32_t value) const {
-  if (nodes_.empty()) return std::string();
-  if (shape_.roman) return Roman(value);
-  if (shape_.scientific) return Scientific(value);
+absl::StatusOr<std::string> NumberFormat::FormatInteger(int64_t value, int64_t least, int64_t most,
+                                                        std::string_view type) const {
   NumberShape shape = shape_;
   ADJOIN_ASSIGN_OR_RETURN(const int64_t shifted,
-                          TimesPowerOfTen(value, shape.multi, INT32_MIN, INT32_MAX, "integer"));
+                          TimesPowerOfTen(value, shape.multi, least, most, type));
   shape.before += shape.multi;
   std::string digits = absl::StrCat(shifted);
   if (shape.after > 0) absl::StrAppend(&digits, ".", std::string(size_t(shape.after), '0'));
   return FormatDigits(shape, digits);
+}
+
+absl::StatusOr<std::string> NumberFormat::Format(int32_t value) const {
+  if (nodes_.empty()) return std::string();
+  if (shape_.roman) return Roman(value);
+  if (shape_.scientific) return Scientific(value);
+  return FormatInteger(value, INT32_MIN, INT32_MAX, "integer");
 }
 
 absl::StatusOr<std::string> NumberFormat::Format(int64_t value) const {
@@ -282,13 +287,7 @@ absl::StatusOr<std::string> NumberFormat::Format(int64_t value) const {
     return Roman(static_cast<double>(value));
   }
   if (shape_.scientific) return ScientificText(decimal::FromInteger(value), shape_.after);
-  NumberShape shape = shape_;
-  ADJOIN_ASSIGN_OR_RETURN(const int64_t shifted,
-                          TimesPowerOfTen(value, shape.multi, INT64_MIN, INT64_MAX, "bigint"));
-  shape.before += shape.multi;
-  std::string digits = absl::StrCat(shifted);
-  if (shape.after > 0) absl::StrAppend(&digits, ".", std::string(size_t(shape.after), '0'));
-  return FormatDigits(shape, digits);
+  return FormatInteger(value, INT64_MIN, INT64_MAX, "bigint");
 }
 
 absl::StatusOr<std::string> NumberFormat::FormatFloat(double value, int digits) const {

@@ -78,6 +78,9 @@ class NumberFormat {
   absl::Status AddSign(NumberField field);
   std::string Roman(double value) const;
   std::string Scientific(double value) const;
+  // `least`, `most` and `type`: what V must leave it in.
+  absl::StatusOr<std::string> FormatInteger(int64_t value, int64_t least, int64_t most,
+                                            std::string_view type) const;
   absl::StatusOr<std::string> FormatFloat(double value, int digits) const;
   // `digits`: a number with or without a minus and a fraction.
   absl::StatusOr<std::string> FormatDigits(NumberShape shape, std::string_view digits) const;

@@ -2,6 +2,7 @@
 // them; what else the text has there is passed over.
 #include "absl/strings/ascii.h"
 #include "engine/number_format.h"
+#include "engine/text.h"
 
 namespace adjoin {
 namespace {
@@ -21,12 +22,11 @@ class Reader {
 
  private:
   bool has_digits() const { return before_ + after_ > 0; }
-  static bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
   void Skip(size_t n) { rest_.remove_prefix(std::min(n, rest_.size())); }
   void SkipCharacter() {
     Skip(1);
-    while (!rest_.empty() && (static_cast<uint8_t>(rest_[0]) & 0xC0) == 0x80) Skip(1);
+    while (!rest_.empty() && ContinuesCharacter(rest_[0])) Skip(1);
   }
   // Up to `n` characters that cannot be of a number.
   void SkipOthers(int n) {

@@ -245,9 +245,9 @@ class Formatter {
 
   // A number, where there is one.
   absl::StatusOr<std::optional<int>> Digits() {
-    if (!IsDigit()) return std::nullopt;
+    if (!IsDigit(rest_[0])) return std::nullopt;
     int64_t number = 0;
-    while (IsDigit()) {
+    while (IsDigit(rest_[0])) {
       number = number * 10 + (rest_[0] - '0');
       if (number > INT32_MAX)
         return SqlError(sqlstate::kNumericOutOfRange, "number is out of range");
@@ -255,7 +255,6 @@ class Formatter {
     }
     return static_cast<int>(number);
   }
-  bool IsDigit() const { return rest_[0] >= '0' && rest_[0] <= '9'; }
 
   absl::Status CheckPosition(int position) {
     if (position > 0) return absl::OkStatus();

@@ -6,13 +6,14 @@
 
 #include "absl/strings/ascii.h"
 #include "engine/status.h"
+#include "engine/text.h"
 
 namespace adjoin {
 namespace {
 
 size_t CharacterEnd(std::string_view s, size_t at) {
   ++at;
-  while (at < s.size() && (static_cast<uint8_t>(s[at]) & 0xC0) == 0x80) ++at;
+  while (at < s.size() && ContinuesCharacter(s[at])) ++at;
   return at;
 }
 

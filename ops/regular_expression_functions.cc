@@ -99,7 +99,7 @@ size_t After(Text s, Text match) {
   size_t at = OffsetIn(s, match) + match.size();
   if (!match.empty()) return at;
   ++at;
-  while (at < s.size() && (static_cast<uint8_t>(s[at]) & 0xC0) == 0x80) ++at;
+  while (at < s.size() && ContinuesCharacter(s[at])) ++at;
   return at;
 }
 

@@ -500,7 +500,7 @@ absl::StatusOr<RegexpOptions> ParseRegexpOptions(std::string_view letters) {
     if (status.ok()) continue;
     if (SqlStateOf(status) == sqlstate::kFeatureNotSupported) return status;
     size_t end = i + 1;
-    while (end < letters.size() && (static_cast<uint8_t>(letters[end]) & 0xC0) == 0x80) ++end;
+    while (end < letters.size() && ContinuesCharacter(letters[end])) ++end;
     return SqlError(sqlstate::kInvalidParameterValue,
                     ToStd(absl::StrCat("invalid regular expression option: \"",
                                        ToAbsl(letters.substr(i, end - i)), "\"")));

@@ -15,8 +15,6 @@
 namespace adjoin {
 namespace {
 
-bool Continues(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
-
 // Writes a pattern as a regular expression, part by part.
 class SimilarPattern {
  public:
@@ -38,7 +36,7 @@ class SimilarPattern {
  private:
   absl::Status ReadEscaped(char c) {
     if (c != '"' || in_brackets_) {
-      if (!Continues(c) && static_cast<uint8_t>(c) < 0x80) parts_.back() += '\\';
+      if (!ContinuesCharacter(c) && static_cast<uint8_t>(c) < 0x80) parts_.back() += '\\';
       parts_.back() += c;
       return absl::OkStatus();
     }
@@ -77,7 +75,7 @@ class SimilarPattern {
 
 absl::Status CheckEscape(std::string_view escape) {
   size_t size = escape.empty() ? 0 : 1;
-  while (size < escape.size() && Continues(escape[size])) ++size;
+  while (size < escape.size() && ContinuesCharacter(escape[size])) ++size;
   if (size == escape.size()) return absl::OkStatus();
   return SqlErrorWithDetail(sqlstate::kInvalidEscapeSequence, "invalid escape string", "",
                             "Escape string must be empty or one character.");
@@ -116,11 +114,11 @@ absl::Status CompileParts(ThreeParts& out) {
 std::optional<std::string_view> FindSecond(const ThreeParts& parts, std::string_view s) {
   if (parts.is_one) return parts.second->MatchesWhole(s) ? std::optional(s) : std::nullopt;
   for (size_t i = 0; i <= s.size(); ++i) {
-    if (i < s.size() && Continues(s[i])) continue;
+    if (i < s.size() && ContinuesCharacter(s[i])) continue;
     if (!parts.first->MatchesWhole(s.substr(0, i)) || !parts.rest->MatchesWhole(s.substr(i)))
       continue;
     for (size_t end = s.size();; --end) {  // one fits, as the rest does
-      if (end < s.size() && Continues(s[end])) continue;
+      if (end < s.size() && ContinuesCharacter(s[end])) continue;
       if (parts.third->MatchesWhole(s.substr(end)) &&
           parts.second->MatchesWhole(s.substr(i, end - i)))
         return s.substr(i, end - i);

@@ -1,5 +1,7 @@
 #include "ops/text_functions.h"
 
+#include <md5.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -13,7 +15,7 @@ namespace {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 30;  // PostgreSQL's longest text
 
-bool StartsCharacter(char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }
+bool StartsCharacter(char c) { return !ContinuesCharacter(c); }
 
 // The byte where character `n`, from 0, starts; the end where there are fewer.
 size_t ByteOf(std::string_view s, int64_t n) {
@@ -307,6 +309,12 @@ absl::StatusOr<std::string_view> Character(BatchArena& arena, int32_t code_point
     out[i] = static_cast<char>(0x80 | (code_point & 0x3F));
   out[0] = static_cast<char>((0xF00 >> size) | code_point);
   return std::string_view(out, static_cast<size_t>(size));
+}
+
+std::string_view Md5(BatchArena& arena, std::string_view s) {
+  char digits[MD5_DIGEST_STRING_LENGTH];
+  MD5Data(reinterpret_cast<const uint8_t*>(s.data()), s.size(), digits);
+  return arena.Copy(digits);
 }
 
 }  // namespace adjoin::text

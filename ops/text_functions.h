@@ -52,7 +52,8 @@ absl::StatusOr<std::string_view> OverlayHead(BatchArena& arena, std::string_view
 std::string_view Hex(BatchArena& arena, uint64_t value);
 // As a literal of SQL.
 std::string_view Quoted(BatchArena& arena, std::string_view s);
-int32_t CodePoint(std::string_view s);  // of the first character; 0 for none
+std::string_view Md5(BatchArena& arena, std::string_view s);  // in 32 hexadecimal digits
+int32_t CodePoint(std::string_view s);                        // of the first character; 0 for none
 absl::StatusOr<std::string_view> Character(BatchArena& arena, int32_t code_point);
 
 }  // namespace adjoin::text

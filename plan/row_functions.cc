@@ -11,7 +11,6 @@
 #include "engine/status.h"
 #include "ops/format_text.h"
 #include "ops/like.h"
-#include "ops/md5.h"
 #include "ops/number_functions.h"
 #include "ops/regular_expression.h"
 #include "ops/row_function.h"
@@ -222,7 +221,7 @@ const ScalarFunction kFunctions[] = {
     Row<text::QuotedName>("quote_ident"),
     Row<text::ArgumentOf>("format_argument"),
     Row<text::Format>("format"),
-    Row<+[](BatchArena& a, Text s) { return a.Copy(Md5(s)); }>("md5"),
+    Row<text::Md5>("md5"),
     Row<text::CodePoint>("ascii"),
     Row<text::Character>("chr"),
     // Of one type first: beside a quoted literal PostgreSQL takes that.

@@ -15,15 +15,14 @@ size_t ByteOfCharacter(std::string_view text, int position) {
   size_t byte = 0;
   for (int character = 1; character < position && byte < text.size(); ++character) {
     ++byte;
-    while (byte < text.size() && (static_cast<unsigned char>(text[byte]) & 0xC0) == 0x80) ++byte;
+    while (byte < text.size() && ContinuesCharacter(text[byte])) ++byte;
   }
   return byte;
 }
 
 size_t CountCharacters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !ContinuesCharacter(c); }));
 }
 
 // "LINE 2: the line" and a caret below its character. psql cuts long lines to about a screen around

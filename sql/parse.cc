@@ -171,9 +171,7 @@ bool IsSpace(char c) {
 
 int CharacterPosition(std::string_view text, int location) {
   const std::string_view before = text.substr(0, static_cast<size_t>(std::max(location, 0)));
-  const auto starts_character = [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  };
+  const auto starts_character = [](char c) { return !ContinuesCharacter(c); };
   return 1 + static_cast<int>(std::count_if(before.begin(), before.end(), starts_character));
 }
 
